@@ -1,0 +1,10 @@
+import type { Json } from "../../rules/json.ts";
+import type { CallError } from "../tool-batch/call-outcome.ts";
+
+/** How a Run ended: final, written once (L3). */
+export type RunEnd =
+  | { readonly kind: "completed"; readonly output: Json }
+  | { readonly kind: "failed"; readonly error: CallError }
+  | { readonly kind: "canceled"; readonly reason: string }
+  | { readonly kind: "stopped"; readonly reason: "limit" | "deadline" | "blocked"; readonly detail: string }
+  | { readonly kind: "indeterminate"; readonly reason: string };
