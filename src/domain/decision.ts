@@ -10,7 +10,10 @@ export function unchanged(): { readonly ok: true; readonly facts: readonly never
   return NOTHING;
 }
 
-export function accept<Fact>(...facts: readonly Fact[]): { readonly ok: true; readonly facts: readonly Fact[] } {
+export function accept<Fact>(...facts: readonly Fact[]): {
+  readonly ok: true;
+  readonly facts: readonly Fact[];
+} {
   return { ok: true, facts };
 }
 

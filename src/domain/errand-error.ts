@@ -26,6 +26,7 @@ export const ERROR_CODES = {
   OPERATION_CONFLICT: { retry: "no" },
   STALE_CLAIM: { retry: "no" },
   RESULT_CONFLICT: { retry: "no" },
+  CALL_FAILED: { retry: "caller" },
   JOURNAL_MISMATCH: { retry: "no" },
   JOURNAL_FULL: { retry: "caller" },
   STORE_BUSY: { retry: "later" },

@@ -19,18 +19,31 @@ export interface InboxEntry {
 export type ChildResultInbox = ReadonlyMap<DelegationId, InboxEntry>;
 
 export type InboxFact =
-  | { readonly type: "result_recorded"; readonly delegationId: DelegationId; readonly digest: string; readonly late: boolean }
+  | {
+      readonly type: "result_recorded";
+      readonly delegationId: DelegationId;
+      readonly digest: string;
+      readonly late: boolean;
+    }
   | { readonly type: "child_result_consumed"; readonly delegationId: DelegationId; readonly digest: string }
   | { readonly type: "child_result_discarded"; readonly delegationId: DelegationId; readonly digest: string };
 
 export type InboxCommand =
-  | { readonly type: "record"; readonly delegationId: DelegationId; readonly digest: string; readonly parentEnded: boolean }
+  | {
+      readonly type: "record";
+      readonly delegationId: DelegationId;
+      readonly digest: string;
+      readonly parentEnded: boolean;
+    }
   | { readonly type: "consume"; readonly delegationId: DelegationId; readonly digest: string }
   | { readonly type: "discard"; readonly delegationId: DelegationId; readonly digest: string };
 
 export type InboxRefusal = "RESULT_CONFLICT" | "NOT_DELIVERED" | "ALREADY_READ";
 
-export function decideInbox(inbox: ChildResultInbox, command: InboxCommand): Decision<InboxFact, InboxRefusal> {
+export function decideInbox(
+  inbox: ChildResultInbox,
+  command: InboxCommand,
+): Decision<InboxFact, InboxRefusal> {
   const { delegationId, digest } = command;
   const entry = inbox.get(delegationId);
   switch (command.type) {

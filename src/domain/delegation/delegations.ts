@@ -41,7 +41,11 @@ export type CloseReason = "consumed" | "discarded" | "child_missing" | "parent_e
 
 export type DelegationFact =
   | ({ readonly type: "delegation_opened" } & Omit<Delegation, "status">)
-  | { readonly type: "delegation_cancel_requested"; readonly delegationId: DelegationId; readonly reason: string }
+  | {
+      readonly type: "delegation_cancel_requested";
+      readonly delegationId: DelegationId;
+      readonly reason: string;
+    }
   | {
       readonly type: "delegation_closed";
       readonly delegationId: DelegationId;
@@ -98,7 +102,11 @@ export function decideDelegations(
       if (found === undefined) return unchanged(); // a closed relationship is never reopened, not even to cancel it
       return found.status === "cancel_requested"
         ? unchanged()
-        : accept({ type: "delegation_cancel_requested", delegationId: command.delegationId, reason: command.reason });
+        : accept({
+            type: "delegation_cancel_requested",
+            delegationId: command.delegationId,
+            reason: command.reason,
+          });
     }
     case "close": {
       const found = state.open.some((one) => one.delegationId === command.delegationId);
@@ -132,14 +140,23 @@ function admit(state: Delegations, request: OpenRequest): Decision<DelegationFac
   if (known !== undefined) {
     return known.publication === request.publication && known.contractDigest === request.contractDigest
       ? unchanged()
-      : refuse("DELEGATION_CONFLICT", `call ${callKeyText(request)} already delegates to ${known.publication}`);
+      : refuse(
+          "DELEGATION_CONFLICT",
+          `call ${callKeyText(request)} already delegates to ${known.publication}`,
+        );
   }
   if (state.parentEnded) return refuse("PARENT_ENDED", "the parent run has ended");
   if (depth + 1 > limits.maxDepth) {
-    return refuse("DEPTH_LIMIT", `depth ${depth + 1} is over the limit of ${limits.maxDepth} levels (maxDepth)`);
+    return refuse(
+      "DEPTH_LIMIT",
+      `depth ${depth + 1} is over the limit of ${limits.maxDepth} levels (maxDepth)`,
+    );
   }
   if (!recursionAllowed && lineage.includes(request.target)) {
-    return refuse("CYCLE", `${request.target} is already at work above: ${[...lineage, request.target].join(" → ")}`);
+    return refuse(
+      "CYCLE",
+      `${request.target} is already at work above: ${[...lineage, request.target].join(" → ")}`,
+    );
   }
   if (state.total + 1 > limits.maxChildren) {
     return refuse("CHILDREN_LIMIT", `this run has used its ${limits.maxChildren} children (maxChildren)`);
@@ -151,7 +168,10 @@ function admit(state: Delegations, request: OpenRequest): Decision<DelegationFac
     );
   }
   if (request.treeRuns < 1 || request.treeRuns > treeRunsLeft(state, granted)) {
-    return refuse("TREE_LIMIT", `no run is left of the ${granted} granted to this part of the tree (maxTreeRuns)`);
+    return refuse(
+      "TREE_LIMIT",
+      `no run is left of the ${granted} granted to this part of the tree (maxTreeRuns)`,
+    );
   }
   return accept({ type: "delegation_opened", ...relation });
 }

@@ -35,7 +35,8 @@ export function effectLedger(runId: string, facts: Iterable<RunFact>): readonly 
         if (fact.type === "call_executing") {
           ledger.set(key, { key, ...call, executions: fact.execution, outcome: "started" });
         } else if (before !== undefined) {
-          const outcome = fact.type === "call_indeterminate" ? "unknown" : fact.outcome.ok ? "done" : "failed";
+          const outcome =
+            fact.type === "call_indeterminate" ? "unknown" : fact.outcome.ok ? "done" : "failed";
           ledger.set(key, { ...before, outcome });
         }
         break;

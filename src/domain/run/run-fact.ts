@@ -23,7 +23,11 @@ export type LaneFact =
       readonly retryInMs: number;
       readonly usage: Usage | null;
     }
-  | { readonly type: "history_appended"; readonly messages: readonly HistoryMessage[]; readonly digest: string }
+  | {
+      readonly type: "history_appended";
+      readonly messages: readonly HistoryMessage[];
+      readonly digest: string;
+    }
   | {
       readonly type: "step_published";
       readonly step: number;
@@ -58,8 +62,18 @@ export type LaneFact =
   | { readonly type: "parked"; readonly wait: Wait; readonly dueInMs: number | null }
   | { readonly type: "carrier_noted"; readonly note: Json }
   | { readonly type: "continued_as"; readonly input: Json }
-  | { readonly type: "result_conflicted"; readonly delegationId: DelegationId; readonly first: string; readonly second: string }
-  | { readonly type: "run_ended"; readonly end: RunEnd; readonly usage: Usage | null; readonly treeRunsUsed: number };
+  | {
+      readonly type: "result_conflicted";
+      readonly delegationId: DelegationId;
+      readonly first: string;
+      readonly second: string;
+    }
+  | {
+      readonly type: "run_ended";
+      readonly end: RunEnd;
+      readonly usage: Usage | null;
+      readonly treeRunsUsed: number;
+    };
 
 /** Written by others onto the Run: its creator, a host, a sweep. They never move the thread's version (L4). */
 export type SignalFact =
@@ -69,7 +83,12 @@ export type SignalFact =
   | { readonly type: "continue_requested"; readonly by: string | null }
   | TicketDecided
   | { readonly type: "child_missing"; readonly delegationId: DelegationId }
-  | { readonly type: "late_result"; readonly delegationId: DelegationId; readonly digest: string; readonly verdict: "same" | "conflict" };
+  | {
+      readonly type: "late_result";
+      readonly delegationId: DelegationId;
+      readonly digest: string;
+      readonly verdict: "same" | "conflict";
+    };
 
 /** One line of the append-only log. */
 export type RunFact = LaneFact | SignalFact;

@@ -1,6 +1,11 @@
 import type { Json } from "../../rules/json.ts";
 import { NO_USAGE, type Usage, addUsage } from "../budget/usage.ts";
-import { NO_DELEGATIONS, type Delegations, decideDelegations, evolveDelegations } from "../delegation/delegations.ts";
+import {
+  NO_DELEGATIONS,
+  type Delegations,
+  decideDelegations,
+  evolveDelegations,
+} from "../delegation/delegations.ts";
 import { type Decision, accept, refuse, unchanged } from "../decision.ts";
 import type { DelegationId, TicketId } from "../id.ts";
 import type { TicketKind } from "../ticket/ticket.ts";
@@ -223,7 +228,10 @@ export function decideEnd(
   const facts: LaneFact[] = [];
   if (state.batch !== null && state.batch.status === "open") {
     if (end.kind === "completed") {
-      return refuse("BATCH_OPEN", `step ${state.batch.step} of ${state.header.runId} has calls without an answer`);
+      return refuse(
+        "BATCH_OPEN",
+        `step ${state.batch.step} of ${state.header.runId} has calls without an answer`,
+      );
     }
     const sealed = decideBatch(state.batch, { type: "seal" });
     if (sealed.ok) facts.push(...sealed.facts);
@@ -239,7 +247,12 @@ export function decideEnd(
   if (intents.ok) {
     for (const intent of intents.facts) {
       if (intent.type === "delegation_cancel_requested" && delivered.has(intent.delegationId)) {
-        facts.push({ type: "delegation_closed", delegationId: intent.delegationId, reason: "discarded", treeRunsUsed: 0 });
+        facts.push({
+          type: "delegation_closed",
+          delegationId: intent.delegationId,
+          reason: "discarded",
+          treeRunsUsed: 0,
+        });
       } else facts.push(intent);
     }
   }

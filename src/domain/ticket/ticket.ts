@@ -121,7 +121,9 @@ export function decideTicket(
   if (problems.length > 0) {
     return refuse(
       "TICKET_ANSWER_INVALID",
-      problems.map((problem) => `${problem.pointer === "" ? "answer" : problem.pointer}: ${problem.message}`).join("; "),
+      problems
+        .map((problem) => `${problem.pointer === "" ? "answer" : problem.pointer}: ${problem.message}`)
+        .join("; "),
     );
   }
   return accept({

@@ -13,12 +13,22 @@ import type { CallRequest } from "./call-request.ts";
  * B5 Sealing answers every open call: never started reads `not_started`, started reads Indeterminate (L11).
  */
 
-export type IndeterminateReason = "outcome_unknown" | "child_missing" | "not_started" | "sealed" | "unexpected_await";
+export type IndeterminateReason =
+  | "outcome_unknown"
+  | "child_missing"
+  | "not_started"
+  | "sealed"
+  | "unexpected_await";
 
 export type CallState =
   | { readonly phase: "requested"; readonly request: CallRequest }
   | { readonly phase: "executing"; readonly request: CallRequest; readonly execution: number }
-  | { readonly phase: "awaiting"; readonly request: CallRequest; readonly ticketId: TicketId; readonly execution: number }
+  | {
+      readonly phase: "awaiting";
+      readonly request: CallRequest;
+      readonly ticketId: TicketId;
+      readonly execution: number;
+    }
   | { readonly phase: "completed"; readonly request: CallRequest; readonly outcome: CallOutcome }
   | { readonly phase: "indeterminate"; readonly request: CallRequest; readonly reason: IndeterminateReason };
 
@@ -32,10 +42,25 @@ export interface ToolBatch {
 }
 
 export type BatchFact =
-  | { readonly type: "call_executing"; readonly step: number; readonly index: number; readonly execution: number }
-  | { readonly type: "call_awaiting"; readonly step: number; readonly index: number; readonly ticketId: TicketId }
+  | {
+      readonly type: "call_executing";
+      readonly step: number;
+      readonly index: number;
+      readonly execution: number;
+    }
+  | {
+      readonly type: "call_awaiting";
+      readonly step: number;
+      readonly index: number;
+      readonly ticketId: TicketId;
+    }
   | { readonly type: "call_resumed"; readonly step: number; readonly index: number }
-  | { readonly type: "call_completed"; readonly step: number; readonly index: number; readonly outcome: CallOutcome }
+  | {
+      readonly type: "call_completed";
+      readonly step: number;
+      readonly index: number;
+      readonly outcome: CallOutcome;
+    }
   | {
       readonly type: "call_indeterminate";
       readonly step: number;
@@ -105,14 +130,22 @@ function indeterminateAnswer(reason: IndeterminateReason): CallOutcome {
     case "not_started":
       return failed("not_started", "The call was never started; the run ended first.");
     case "child_missing":
-      return failed("outcome_unknown", "The delegated run's record is missing, so its outcome is unknown.", { reason });
-    case "unexpected_await":
-      return failed("outcome_unknown", "The delegated run asked for input inside a parallel batch that cannot wait.", {
+      return failed("outcome_unknown", "The delegated run's record is missing, so its outcome is unknown.", {
         reason,
       });
+    case "unexpected_await":
+      return failed(
+        "outcome_unknown",
+        "The delegated run asked for input inside a parallel batch that cannot wait.",
+        {
+          reason,
+        },
+      );
     case "outcome_unknown":
     case "sealed":
-      return failed("outcome_unknown", "The call began and its outcome is unknown. It was not repeated.", { reason });
+      return failed("outcome_unknown", "The call began and its outcome is unknown. It was not repeated.", {
+        reason,
+      });
     default:
       return reason satisfies never;
   }
@@ -124,7 +157,8 @@ export function decideBatch(batch: ToolBatch, command: BatchCommand): Decision<B
     if (batch.status === "finalized") return unchanged();
     const facts: BatchFact[] = [];
     for (const [index, call] of batch.calls.entries()) {
-      if (call.phase === "requested") facts.push({ type: "call_indeterminate", step, index, reason: "not_started" });
+      if (call.phase === "requested")
+        facts.push({ type: "call_indeterminate", step, index, reason: "not_started" });
       else if (!callEnded(call)) facts.push({ type: "call_indeterminate", step, index, reason: "sealed" });
     }
     return accept(...facts, { type: "batch_finalized", step });
@@ -142,7 +176,8 @@ export function decideBatch(batch: ToolBatch, command: BatchCommand): Decision<B
   if (batch.status === "finalized") return refuse("BATCH_FINALIZED", `step ${step} is finalized`);
   switch (command.type) {
     case "execute": {
-      if (call.phase === "awaiting") return refuse("CALL_NOT_AWAITING", `call ${step}.${index} awaits; resume it`);
+      if (call.phase === "awaiting")
+        return refuse("CALL_NOT_AWAITING", `call ${step}.${index} awaits; resume it`);
       const execution = call.phase === "executing" ? call.execution + 1 : 1;
       return execution > command.maxExecutions
         ? refuse("TOO_MANY_EXECUTIONS", `call ${step}.${index} began ${execution - 1} times`)
@@ -200,7 +235,11 @@ export function evolveBatch(batch: ToolBatch, fact: BatchFact): ToolBatch {
       return withCall(batch, fact.index, (call) =>
         call.phase === "awaiting" && call.execution === 0
           ? { phase: "requested", request: call.request }
-          : { phase: "executing", request: call.request, execution: call.phase === "awaiting" ? call.execution : 1 },
+          : {
+              phase: "executing",
+              request: call.request,
+              execution: call.phase === "awaiting" ? call.execution : 1,
+            },
       );
     case "call_completed":
       return withCall(batch, fact.index, (call) => ({

@@ -36,9 +36,9 @@ export interface AgentDefinition<Input = unknown, Output = unknown> {
   /** Secret-free description that is hashed and published. */
   readonly definition: Json;
   /** Checks and converts an input before anything is written. */
-  parseInput(input: unknown): Promise<
-    { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly message: string }
-  >;
+  parseInput(
+    input: unknown,
+  ): Promise<{ readonly ok: true; readonly value: Json } | { readonly ok: false; readonly message: string }>;
   open(): CarrierSession;
   /** Only for types: never set. */
   readonly types?: { readonly input: Input; readonly output: Output };

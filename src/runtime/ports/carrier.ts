@@ -73,6 +73,8 @@ export interface MoveContext {
   readonly stepsTaken: number;
   readonly now: number;
   emit(delta: LiveDelta): void;
+  /** Tells whoever operates the system something they should act on (a journal that grows too long). */
+  warn(message: string): void;
 }
 
 /** One claim's worth of a carrier at work on one Run. */

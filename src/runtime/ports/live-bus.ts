@@ -5,7 +5,12 @@ export type LiveDelta =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "reasoning"; readonly text: string }
   | { readonly kind: "tool_input"; readonly tool: string; readonly text: string }
-  | { readonly kind: "progress"; readonly tool: string; readonly message: string; readonly fraction: number | null };
+  | {
+      readonly kind: "progress";
+      readonly tool: string;
+      readonly message: string;
+      readonly fraction: number | null;
+    };
 
 export interface TaggedDelta {
   readonly tenant: TenantId;

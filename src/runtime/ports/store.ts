@@ -293,7 +293,6 @@ export interface WorkerRow {
   readonly publications: readonly PublicationRef[];
 }
 
-
 export type FeedName = "lifecycle" | "operational";
 
 export interface OperationalEvent {
@@ -407,7 +406,12 @@ export interface Store {
   getTicket(tenant: TenantId, ticketId: TicketId): Promise<TicketRow | null>;
   listTickets(
     tenant: TenantId,
-    filter: { readonly rootRunId?: RunId; readonly runId?: RunId; readonly open?: boolean; readonly limit: number },
+    filter: {
+      readonly rootRunId?: RunId;
+      readonly runId?: RunId;
+      readonly open?: boolean;
+      readonly limit: number;
+    },
   ): Promise<readonly TicketRow[]>;
   getDelegation(tenant: TenantId, delegationId: DelegationId): Promise<DelegationRow | null>;
   listDelegations(

@@ -38,7 +38,9 @@ export interface Tool {
   /** What the approver is shown. */
   approvalPrompt(input: Json): string;
   /** Checks and converts the input; a refusal is the call's answer and nothing starts. */
-  parse(input: Json): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+  parse(
+    input: Json,
+  ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
   run(value: unknown, context: ToolCallContext, signal: AbortSignal): Promise<CallOutcome>;
   /** For `durable` tools: finds the work that was started under the effect key and its outcome. */
   reconnect?(value: unknown, context: ToolCallContext, signal: AbortSignal): Promise<CallOutcome>;
