@@ -1,0 +1,2 @@
+DROP TABLE order_items;
+DROP TABLE orders;
