@@ -2,12 +2,8 @@ import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises
 import { join } from "node:path";
 
 /** Writes a result so that a reader sees the old file or the new one, never half of one. Parallel writers of the same result do no harm. */
-export async function writeResult(
-  folder: string,
-  name: string,
-  content: string | Uint8Array,
-): Promise<string> {
-  return await withScratchFolder(folder, async (scratch) => {
+export async function writeResult(folder: string, name: string, content: string | Uint8Array): Promise<void> {
+  await withScratchFolder(folder, async (scratch) => {
     const whole = join(scratch, name);
     await writeFile(whole, content);
     await rename(whole, join(folder, name));
