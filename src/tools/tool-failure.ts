@@ -1,0 +1,24 @@
+import { jsonCopy } from "../rules/json-copy.ts";
+import type { Json } from "../rules/json.ts";
+
+/** Thrown by a tool that wants its caller, a model as a rule, to see a code of its own. */
+export class ToolFailure extends Error {
+  override readonly name: string = "ToolFailure";
+  readonly code: string;
+  readonly details: Json | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly details?: Json; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    if (!/^[A-Za-z][A-Za-z0-9_.-]{0,63}$/.test(code)) {
+      throw new TypeError(
+        `A failure's code is 1 to 64 letters, digits, "_", "." and "-", not ${JSON.stringify(code)}`,
+      );
+    }
+    this.code = code;
+    this.details = options.details === undefined ? undefined : jsonCopy(options.details);
+  }
+}
