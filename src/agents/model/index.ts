@@ -1,0 +1,16 @@
+export { type ModelAgentOptions, modelAgent } from "./model-agent.ts";
+export type { InputOf, OutputOf, SchemaSource, TextSchema } from "./schema-source.ts";
+export { type ScriptedFault, ScriptedProviderError } from "./scripted-error.ts";
+export {
+  type Script,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedToolResult,
+  type ScriptedTurn,
+  type ScriptedTurnFunction,
+  type ScriptedView,
+  failTimes,
+  scriptedModel,
+} from "./scripted-model.ts";
+export type { ModelPrice } from "./usage-report.ts";
