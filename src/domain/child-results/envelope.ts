@@ -29,7 +29,8 @@ export interface ResumedEnvelope {
   readonly kind: "resumed";
   readonly delegationId: DelegationId;
   readonly childRunId: RunId;
-  readonly ticketId: TicketId;
+  /** Null when an ancestor only learns that the Run below it goes on. */
+  readonly ticketId: TicketId | null;
 }
 
 export type Envelope = ResultEnvelope | WaitEnvelope | ResumedEnvelope;

@@ -34,6 +34,8 @@ export type LaneFact =
       readonly mode: BatchMode;
       readonly calls: readonly CallRequest[];
       readonly message: HistoryMessage | null;
+      /** Digest of the thread's history up to and with `message`; null when the step adds none. */
+      readonly historyDigest: string | null;
       readonly usage: Usage | null;
     }
   | BatchFact
@@ -44,7 +46,13 @@ export type LaneFact =
       readonly digest: string;
       readonly usage: Usage;
     }
-  | { readonly type: "child_result_discarded"; readonly delegationId: DelegationId; readonly digest: string }
+  | {
+      readonly type: "child_result_discarded";
+      readonly delegationId: DelegationId;
+      readonly digest: string;
+      /** A discarded result was worked for all the same, so it is charged (L17). */
+      readonly usage: Usage;
+    }
   | {
       readonly type: "ticket_opened";
       readonly ticketId: TicketId;

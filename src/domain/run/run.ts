@@ -46,6 +46,8 @@ export interface RunState {
   readonly status: RunStatus;
   /** The attempt under way, from 1; 0 before the first claim's first commit. */
   readonly attempt: number;
+  /** False between a failed attempt and the next one. */
+  readonly attemptOpen: boolean;
   /** Attempts that failed, in a row. */
   readonly failures: number;
   /** Number of the next step to publish. */
@@ -76,6 +78,7 @@ export function createdRun(fact: RunFact & { readonly type: "run_created" }): Ru
     header: fact.header,
     status: fact.delayMs > 0 ? { kind: "created" } : { kind: "ready" },
     attempt: 0,
+    attemptOpen: false,
     failures: 0,
     nextStep: 1,
     batch: null,
@@ -126,10 +129,11 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
   const state: RunState = before.status.kind === "running" ? before : { ...before, status: RUNNING };
   switch (fact.type) {
     case "attempt_started":
-      return { ...state, attempt: fact.attempt };
+      return { ...state, attempt: fact.attempt, attemptOpen: true };
     case "attempt_failed":
       return {
         ...state,
+        attemptOpen: false,
         failures: state.failures + 1,
         usage: fact.usage === null ? state.usage : addUsage(state.usage, fact.usage),
       };
@@ -142,8 +146,17 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
         nextStep: fact.step + 1,
         batch: publishedBatch(fact.step, fact.mode, fact.calls),
         usage: fact.usage === null ? state.usage : addUsage(state.usage, fact.usage),
+        historyDigest: fact.historyDigest ?? state.historyDigest,
       };
-    case "call_executing":
+    case "call_executing": {
+      if (state.batch === null || state.batch.step !== fact.step) return state;
+      const counted = fact.execution === 1 && state.batch.calls[fact.index]?.request.kind === "tool";
+      return {
+        ...state,
+        batch: evolveBatch(state.batch, fact),
+        usage: counted ? { ...state.usage, toolCalls: state.usage.toolCalls + 1 } : state.usage,
+      };
+    }
     case "call_awaiting":
     case "call_resumed":
     case "call_completed":
@@ -157,8 +170,8 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
     case "delegation_closed":
       return { ...state, delegations: evolveDelegations(state.delegations, fact) };
     case "child_result_consumed":
-      return { ...state, childUsage: addUsage(state.childUsage, fact.usage) };
     case "child_result_discarded":
+      return { ...state, childUsage: addUsage(state.childUsage, fact.usage) };
     case "result_conflicted":
       return state;
     case "ticket_opened":
@@ -193,8 +206,6 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
 function parkedStatus(wait: Wait): RunStatus {
   const state = waitState(wait);
   switch (state) {
-    case "ready":
-      return READY;
     case "paused":
       return { kind: "paused" };
     case "awaiting":
@@ -209,6 +220,8 @@ function parkedStatus(wait: Wait): RunStatus {
 export interface UnreadResult {
   readonly delegationId: DelegationId;
   readonly digest: string;
+  readonly usage: Usage;
+  readonly treeRunsUsed: number;
 }
 
 export type RunRefusal = "RUN_ENDED" | "BATCH_OPEN" | "NOT_PARKABLE";
@@ -239,25 +252,30 @@ export function decideEnd(
   if (state.ticket !== null) {
     facts.push({ type: "ticket_closed", ticketId: state.ticket.ticketId, reason: `run ${end.kind}` });
   }
-  const delivered = new Set(unread.map((one) => one.delegationId));
-  for (const { delegationId, digest } of unread) {
-    facts.push({ type: "child_result_discarded", delegationId, digest });
+  const delivered = new Map(unread.map((one) => [one.delegationId, one]));
+  for (const { delegationId, digest, usage: spent } of unread) {
+    facts.push({ type: "child_result_discarded", delegationId, digest, usage: spent });
+  }
+  let treeRunsUsed = state.delegations.treeRunsUsed;
+  for (const open of state.delegations.open) {
+    const result = delivered.get(open.delegationId);
+    treeRunsUsed += result === undefined ? open.treeRuns : result.treeRunsUsed;
+    if (result === undefined) continue;
+    const { delegationId } = open;
+    facts.push({
+      type: "delegation_closed",
+      delegationId,
+      reason: "discarded",
+      treeRunsUsed: result.treeRunsUsed,
+    });
   }
   const intents = decideDelegations(state.delegations, { type: "end_parent", reason: `parent ${end.kind}` });
   if (intents.ok) {
     for (const intent of intents.facts) {
-      if (intent.type === "delegation_cancel_requested" && delivered.has(intent.delegationId)) {
-        facts.push({
-          type: "delegation_closed",
-          delegationId: intent.delegationId,
-          reason: "discarded",
-          treeRunsUsed: 0,
-        });
-      } else facts.push(intent);
+      if (intent.type !== "delegation_cancel_requested" || !delivered.has(intent.delegationId))
+        facts.push(intent);
     }
   }
-  const treeRunsUsed =
-    state.delegations.treeRunsUsed + state.delegations.open.reduce((sum, one) => sum + one.treeRuns, 0);
   facts.push({ type: "run_ended", end, usage, treeRunsUsed });
   return accept(...facts);
 }

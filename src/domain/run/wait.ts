@@ -11,14 +11,13 @@ export type Wait =
   | { readonly on: "continue" };
 
 /** The Run state in which a wait is shown. */
-export function waitState(wait: Wait): "ready" | "waiting" | "awaiting" | "paused" {
+export function waitState(wait: Wait): "waiting" | "awaiting" | "paused" {
   switch (wait.on) {
     case "children":
     case "timer":
     case "peer":
-      return "waiting";
     case "retry":
-      return "ready";
+      return "waiting";
     case "ticket":
       return "awaiting";
     case "continue":

@@ -1,4 +1,5 @@
 import type { TicketId } from "../id.ts";
+import type { TicketKind } from "../ticket/ticket.ts";
 import { type Decision, accept, refuse, unchanged } from "../decision.ts";
 import { type CallOutcome, failed } from "./call-outcome.ts";
 import type { CallRequest } from "./call-request.ts";
@@ -27,6 +28,7 @@ export type CallState =
       readonly phase: "awaiting";
       readonly request: CallRequest;
       readonly ticketId: TicketId;
+      readonly ticketKind: TicketKind;
       readonly execution: number;
     }
   | { readonly phase: "completed"; readonly request: CallRequest; readonly outcome: CallOutcome }
@@ -53,6 +55,7 @@ export type BatchFact =
       readonly step: number;
       readonly index: number;
       readonly ticketId: TicketId;
+      readonly ticketKind: TicketKind;
     }
   | { readonly type: "call_resumed"; readonly step: number; readonly index: number }
   | {
@@ -71,7 +74,12 @@ export type BatchFact =
 
 export type BatchCommand =
   | { readonly type: "execute"; readonly index: number; readonly maxExecutions: number }
-  | { readonly type: "await"; readonly index: number; readonly ticketId: TicketId }
+  | {
+      readonly type: "await";
+      readonly index: number;
+      readonly ticketId: TicketId;
+      readonly ticketKind: TicketKind;
+    }
   | { readonly type: "resume"; readonly index: number; readonly ticketId: TicketId }
   | { readonly type: "complete"; readonly index: number; readonly outcome: CallOutcome }
   | { readonly type: "give_up"; readonly index: number; readonly reason: IndeterminateReason }
@@ -188,7 +196,13 @@ export function decideBatch(batch: ToolBatch, command: BatchCommand): Decision<B
       const other = batch.calls.findIndex((one, at) => at !== index && one.phase === "awaiting");
       return other >= 0
         ? refuse("ANOTHER_CALL_AWAITS", `call ${step}.${other} already awaits`)
-        : accept({ type: "call_awaiting", step, index, ticketId: command.ticketId });
+        : accept({
+            type: "call_awaiting",
+            step,
+            index,
+            ticketId: command.ticketId,
+            ticketKind: command.ticketKind,
+          });
     }
     case "resume":
       return call.phase === "awaiting" && call.ticketId === command.ticketId
@@ -229,6 +243,7 @@ export function evolveBatch(batch: ToolBatch, fact: BatchFact): ToolBatch {
         phase: "awaiting",
         request: call.request,
         ticketId: fact.ticketId,
+        ticketKind: fact.ticketKind,
         execution: call.phase === "executing" ? call.execution : 0,
       }));
     case "call_resumed":

@@ -86,6 +86,8 @@ export interface CarrierSession {
    * @param signal aborts when the Run is canceled or its claim is lost.
    */
   next(context: MoveContext, signal: AbortSignal): Promise<Move>;
+  /** For work that runs elsewhere: asks the peer to stop, and tells whether it has confirmed that. */
+  cancel?(context: MoveContext, reason: string): Promise<"confirmed" | "unconfirmed">;
   /** Gives up memory; nothing is committed. */
   dispose(): void;
 }

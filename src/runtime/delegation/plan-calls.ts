@@ -1,0 +1,140 @@
+import { schemaProblems } from "../../rules/json-schema.ts";
+import type { Json } from "../../rules/json.ts";
+import type { TenantId } from "../../domain/id.ts";
+import { type CallOutcome, failed } from "../../domain/tool-batch/call-outcome.ts";
+import type { CallRequest } from "../../domain/tool-batch/call-request.ts";
+import type { BatchMode } from "../../domain/tool-batch/tool-batch.ts";
+import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
+import type { Publication } from "../catalog/publication.ts";
+import type { LoadedAgent } from "../ports/agent.ts";
+import type { WantedCall } from "../ports/carrier.ts";
+import type { Tool } from "../ports/tool.ts";
+
+/** Input of the `agent_run` tool. */
+export interface AgentRunInput {
+  readonly agent: string;
+  readonly goal: string;
+  readonly input: Json;
+}
+
+export interface Plan {
+  readonly calls: readonly CallRequest[];
+  readonly mode: BatchMode;
+}
+
+/** Turns what a carrier wants into calls with a kind, a policy and, where they are malformed, their answer. */
+export async function planCalls(
+  tenant: TenantId,
+  agent: LoadedAgent,
+  catalog: PublicationCatalog,
+  wanted: readonly WantedCall[],
+): Promise<Plan> {
+  const calls: CallRequest[] = [];
+  const targets: (Publication | undefined)[] = [];
+  for (const want of wanted) {
+    const { request, target } = await planCall(tenant, agent, catalog, want);
+    calls.push(request);
+    targets.push(target);
+  }
+  return { calls, mode: batchMode(agent, calls, targets) };
+}
+
+/**
+ * Delegations run in parallel only when the delegation service owns every call and each can only end (L18);
+ * ordinary tools when each declares it. Everything else runs in call order.
+ */
+function batchMode(
+  agent: LoadedAgent,
+  calls: readonly CallRequest[],
+  targets: readonly (Publication | undefined)[],
+): BatchMode {
+  const live = calls.filter((call) => call.kind !== "recorded");
+  if (live.length < 2) return "in_order";
+  if (live.every((call) => call.kind === "delegation")) {
+    const terminal = calls.every(
+      (call, index) => call.kind === "recorded" || targets[index]?.terminalOnly === true,
+    );
+    return terminal ? "parallel" : "in_order";
+  }
+  const independent = live.every(
+    (call) =>
+      call.kind === "sleep" ||
+      (call.kind === "tool" && call.approval !== true && agent.tools.get(call.tool)?.parallel === true),
+  );
+  return independent ? "parallel" : "in_order";
+}
+
+async function planCall(
+  tenant: TenantId,
+  agent: LoadedAgent,
+  catalog: PublicationCatalog,
+  want: WantedCall,
+): Promise<{ readonly request: CallRequest; readonly target?: Publication }> {
+  const common = {
+    tool: want.tool,
+    input: want.input,
+    ...(want.providerCallId === undefined ? {} : { providerCallId: want.providerCallId }),
+    ...(want.site === undefined ? {} : { site: want.site }),
+  };
+  const recorded = (answer: CallOutcome): { readonly request: CallRequest } => ({
+    request: { kind: "recorded", ...common, replay: "safe", effect: "none", answer },
+  });
+  if (want.answer !== undefined) return recorded(want.answer);
+  switch (want.tool) {
+    case "agent_run": {
+      const input = want.input as Partial<AgentRunInput> | null;
+      const name = typeof input === "object" && input !== null ? input.agent : undefined;
+      const entry = typeof name === "string" ? agent.roster.get(name) : undefined;
+      if (entry === undefined) {
+        const known = [...agent.roster.keys()];
+        return recorded(
+          failed(
+            "unknown_agent",
+            `${JSON.stringify(name ?? null)} is not in the roster. ${known.length === 0 ? "The roster is empty." : `It has: ${known.join(", ")}.`}`,
+          ),
+        );
+      }
+      const target = await catalog.resolve(tenant, entry.ref);
+      const problems = schemaProblems(target.inputSchema, input?.input ?? null);
+      if (problems.length > 0) {
+        return recorded(
+          failed(
+            "invalid_input",
+            `The input does not fit ${name}: ${problems.map((one) => `${one.pointer || "/"}: ${one.message}`).join("; ")}`,
+          ),
+        );
+      }
+      return { request: { kind: "delegation", ...common, replay: "durable", effect: "none" }, target };
+    }
+    case "ask":
+      return agent.definition.mayAsk
+        ? { request: { kind: "ask", ...common, replay: "durable", effect: "none" } }
+        : recorded(failed("ask_not_allowed", `${agent.definition.name} is not declared with mayAsk.`));
+    case "sleep":
+      return { request: { kind: "sleep", ...common, replay: "durable", effect: "none" } };
+    default: {
+      const tool = agent.tools.get(want.tool);
+      if (tool === undefined) {
+        const known = [...agent.tools.keys()];
+        return recorded(
+          failed(
+            "unknown_tool",
+            `There is no tool ${JSON.stringify(want.tool)}. ${known.length === 0 ? "This agent has no tools." : `There are: ${known.join(", ")}.`}`,
+          ),
+        );
+      }
+      return planTool(tool, common, recorded);
+    }
+  }
+}
+
+function planTool(
+  tool: Tool,
+  common: Pick<CallRequest, "tool" | "input">,
+  recorded: (answer: CallOutcome) => { readonly request: CallRequest },
+): { readonly request: CallRequest } {
+  const parsed = tool.parse(common.input);
+  if (!parsed.ok) return recorded(failed("invalid_input", parsed.message));
+  const request: CallRequest = { kind: "tool", ...common, replay: tool.replay, effect: tool.effect };
+  return { request: tool.approval(common.input) ? { ...request, approval: true } : request };
+}
