@@ -62,7 +62,7 @@ module.exports = {
     {
       name: "sources-stay-in-src",
       severity: "error",
-      from: { path: "^src/" },
+      from: { path: "^src/", pathNot: "\\.test\\.ts$" },
       to: { path: "^(test|examples|bench|scripts|dist)/" },
     },
     { name: "not-to-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },

@@ -55,7 +55,7 @@ function valueOutcome(tool: string, value: unknown): CallOutcome {
 }
 
 function errorOutcome(tool: string, error: unknown): CallOutcome {
-  if (error instanceof ToolFailure) return failed(error.code, error.message, error.details);
+  if (ToolFailure.is(error)) return failed(error.code, error.message, error.details);
   const message = error instanceof Error ? error.message : String(error);
   return failed("tool_error", message === "" ? `Tool ${tool} failed without a message.` : message);
 }

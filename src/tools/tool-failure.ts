@@ -1,11 +1,14 @@
 import { jsonCopy } from "../rules/json-copy.ts";
 import type { Json } from "../rules/json.ts";
 
+const MARK = Symbol.for("errand.tool-failure");
+
 /** Thrown by a tool that wants its caller, a model as a rule, to see a code of its own. */
 export class ToolFailure extends Error {
   override readonly name: string = "ToolFailure";
   readonly code: string;
   readonly details: Json | undefined;
+  readonly [MARK] = true;
 
   constructor(
     code: string,
@@ -20,5 +23,9 @@ export class ToolFailure extends Error {
     }
     this.code = code;
     this.details = options.details === undefined ? undefined : jsonCopy(options.details);
+  }
+
+  static is(value: unknown): value is ToolFailure {
+    return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true;
   }
 }
