@@ -1,0 +1,83 @@
+import type { ThreadId } from "../../domain/id.ts";
+import type { Commit, CommitOutcome, LaneWrite, Receipt } from "../../runtime/ports/store.ts";
+import type { RunState, RunsAtWork } from "./run-state.ts";
+import type { Transaction } from "./transaction.ts";
+
+type Rejection = Exclude<CommitOutcome, { readonly kind: "committed" }>;
+
+/**
+ * Looks at a commit before anything is written: a repeat first (L5), then the lane (L4), then what the commit asks of
+ * other rows. Null means that all of it may be applied. Reads only.
+ */
+export function guard(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection | null {
+  const known = tx.sql.findOperation.get(commit.tenant, commit.operationId) as
+    | { readonly digest: string; readonly receipt: string }
+    | undefined;
+  if (known !== undefined) {
+    return known.digest === commit.digest
+      ? { kind: "duplicate", receipt: JSON.parse(known.receipt) as Receipt }
+      : { kind: "conflict", firstDigest: known.digest };
+  }
+  if (commit.lane !== null) {
+    const stale = guardLane(commit.lane, runs.load(commit.lane.runId));
+    if (stale !== null) return stale;
+  }
+  return refusal(tx, commit, runs);
+}
+
+function guardLane(write: LaneWrite, run: RunState | null): Rejection | null {
+  if (run === null) return { kind: "stale", reason: "absent" };
+  if (run.endedAt !== null) return { kind: "stale", reason: "ended" };
+  if (run.epoch !== write.epoch || run.claimedBy !== write.incarnation) {
+    return { kind: "stale", reason: "epoch" };
+  }
+  if (run.version !== write.version) return { kind: "stale", reason: "version" };
+  if (write.controlSeqSeen !== null && run.controlSeq !== write.controlSeqSeen) {
+    return { kind: "stale", reason: "control" };
+  }
+  return null;
+}
+
+function refusal(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection | null {
+  const { sql } = tx;
+  const { tenant } = commit;
+  const created = commit.create;
+  for (const run of created) {
+    const isTwice = created.length > 1 && created.some((other) => other !== run && other.runId === run.runId);
+    if (isTwice || sql.runNo.get(tenant, run.runId) !== undefined) {
+      return { kind: "refused", reason: "run_exists" };
+    }
+    if (run.parentRunId === null && isChildThread(tx, commit, run.threadId)) {
+      return { kind: "refused", reason: "thread_not_root" };
+    }
+  }
+  for (const signal of commit.signals) {
+    const run = runs.load(signal.runId);
+    if (run === null && !created.some((other) => other.runId === signal.runId)) {
+      return { kind: "refused", reason: "run_absent" };
+    }
+    if (run !== null && run.endedAt !== null && signal.ifEnded === "refuse") {
+      return { kind: "refused", reason: "run_ended" };
+    }
+  }
+  if (commit.decideTicket === null) return null;
+  const ticket = sql.findTicket.get(tenant, commit.decideTicket.ticketId) as
+    | { readonly status: "open" | "decided" | "closed"; readonly deadlineAt: number | null }
+    | undefined;
+  if (ticket === undefined) return { kind: "refused", reason: "ticket_absent" };
+  if (ticket.status === "closed") return { kind: "refused", reason: "ticket_closed" };
+  if (ticket.status === "decided") return { kind: "refused", reason: "ticket_decided" };
+  if (ticket.deadlineAt !== null && tx.now >= ticket.deadlineAt) {
+    return { kind: "refused", reason: "ticket_expired" };
+  }
+  return null;
+}
+
+/** A child's thread starts with the child, and no root Run is let onto it. */
+function isChildThread(tx: Transaction, commit: Commit, threadId: ThreadId): boolean {
+  const first = tx.sql.firstOnThread.get(commit.tenant, threadId) as
+    | { readonly parentRunId: string | null }
+    | undefined;
+  if (first !== undefined) return first.parentRunId !== null;
+  return commit.create.some((other) => other.parentRunId !== null && other.threadId === threadId);
+}

@@ -1,0 +1,2 @@
+export { createSqliteStore } from "./sqlite-store.ts";
+export type { SqliteStoreOptions } from "./sqlite-store.ts";

@@ -1,0 +1,186 @@
+-- Everything that is asked for by name is found by a key that starts with tenant. Numbers (run_no, root_no, thread_no,
+-- parent_no) never leave the store: they are handed out in order of creation, so that the indexes a commit writes to are
+-- written at their end, however large the file has become.
+PRAGMA application_id = 0x45727264;
+
+CREATE TABLE meta (
+  key TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Cursors name the database they were made for.
+INSERT INTO meta (key, value) VALUES ('store_id', lower(hex(randomblob(8))));
+
+-- Dispatch state of each Run; its own queue entry.
+CREATE TABLE runs (
+  -- The seq of the Run's first log entry.
+  run_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  -- run_no of the tree's root, of the thread's first Run, and of the parent (0 without one).
+  root_no INTEGER NOT NULL,
+  thread_no INTEGER NOT NULL,
+  parent_no INTEGER NOT NULL,
+  root_run_id TEXT NOT NULL,
+  parent_run_id TEXT,
+  thread_id TEXT NOT NULL,
+  delegation_id TEXT,
+  agent TEXT NOT NULL,
+  publication TEXT NOT NULL,
+  depth INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  lane INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  signal_seq INTEGER NOT NULL,
+  control_seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  fruitless_claims INTEGER NOT NULL,
+  claimed_by TEXT,
+  due_at INTEGER,
+  -- due_at less a minute for each step of priority; null when due_at is.
+  claim_key INTEGER,
+  created_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  summary TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX runs_id ON runs (tenant, run_id);
+CREATE INDEX runs_thread ON runs (tenant, thread_id);
+CREATE INDEX runs_tenant ON runs (tenant, run_no);
+CREATE INDEX runs_tree ON runs (root_no, parent_no);
+CREATE INDEX runs_live ON runs (tenant, run_no) WHERE ended_at IS NULL;
+CREATE INDEX runs_claimable ON runs (tenant, claim_key, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
+CREATE INDEX runs_due ON runs (tenant, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
+CREATE INDEX runs_claimed ON runs (tenant, claimed_by) WHERE claimed_by IS NOT NULL;
+
+-- The facts. A commit that touches no Run leaves a row with run_no 0, which only keeps its operation id.
+CREATE TABLE log (
+  seq INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  run_no INTEGER NOT NULL,
+  root_no INTEGER NOT NULL,
+  thread_no INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  signal INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  lifecycle INTEGER NOT NULL,
+  -- On the first row of a commit that claimed Runs: by whom. The receipt lists them.
+  claimed_by TEXT,
+  -- On the first row of a commit, else null.
+  operation_id TEXT,
+  digest TEXT,
+  receipt TEXT,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX log_operation ON log (tenant, operation_id) WHERE operation_id IS NOT NULL;
+CREATE INDEX log_root ON log (root_no, seq);
+CREATE INDEX log_thread ON log (thread_no, seq);
+CREATE INDEX log_signal ON log (run_no, signal) WHERE signal > 0;
+CREATE INDEX log_lifecycle ON log (tenant, seq) WHERE lifecycle = 1;
+CREATE INDEX log_claims ON log (tenant, seq) WHERE claimed_by IS NOT NULL;
+
+-- What workers do, for the operational feed. Numbered from the log's sequence, so that one order holds for both.
+CREATE TABLE events (
+  seq INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  incarnation TEXT NOT NULL,
+  run_id TEXT,
+  epoch INTEGER
+) STRICT;
+
+CREATE INDEX events_tenant ON events (tenant, seq);
+
+CREATE TABLE delegations (
+  delegation_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  delegation_id TEXT NOT NULL,
+  root_no INTEGER NOT NULL,
+  parent_no INTEGER NOT NULL,
+  root_run_id TEXT NOT NULL,
+  parent_run_id TEXT NOT NULL,
+  child_run_id TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  call_index INTEGER NOT NULL,
+  target TEXT NOT NULL,
+  status TEXT NOT NULL,
+  contract_version INTEGER NOT NULL,
+  contract_digest TEXT NOT NULL,
+  intent_delivered INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX delegations_id ON delegations (tenant, delegation_id);
+CREATE INDEX delegations_tree ON delegations (root_no, parent_no);
+CREATE INDEX delegations_open ON delegations (tenant) WHERE status = 'open';
+CREATE INDEX delegations_intent ON delegations (tenant) WHERE status = 'cancel_requested' AND intent_delivered = 0;
+
+-- At most one envelope for each delegation.
+CREATE TABLE inbox (
+  envelope_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  delegation_id TEXT NOT NULL,
+  parent_no INTEGER NOT NULL,
+  parent_run_id TEXT NOT NULL,
+  child_run_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  status TEXT NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX inbox_delegation ON inbox (tenant, delegation_id);
+CREATE INDEX inbox_parent ON inbox (parent_no, status);
+
+CREATE TABLE tickets (
+  ticket_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  ticket_id TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  root_run_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  status TEXT NOT NULL,
+  opened_at INTEGER NOT NULL,
+  deadline_at INTEGER,
+  decision_id TEXT,
+  decision_digest TEXT,
+  close_reason TEXT,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX tickets_id ON tickets (tenant, ticket_id);
+CREATE INDEX tickets_run ON tickets (tenant, run_id);
+CREATE INDEX tickets_root ON tickets (tenant, root_run_id);
+CREATE INDEX tickets_open ON tickets (tenant) WHERE status = 'open';
+
+CREATE TABLE workers (
+  worker_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  incarnation TEXT NOT NULL,
+  name TEXT NOT NULL,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  heartbeat_at INTEGER NOT NULL,
+  dead INTEGER NOT NULL,
+  -- JSON array of publication refs.
+  publications TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX workers_incarnation ON workers (tenant, incarnation);
+CREATE INDEX workers_live ON workers (tenant, heartbeat_at) WHERE dead = 0;
+
+CREATE TABLE publications (
+  publication_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  ref TEXT NOT NULL,
+  name TEXT NOT NULL,
+  published_at INTEGER NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX publications_ref ON publications (tenant, ref);
+CREATE INDEX publications_name ON publications (tenant, name);

@@ -1,0 +1,142 @@
+import type { SqlDatabase, SqlStatement } from "../../sql/sqlite-driver.ts";
+
+/*
+ * Every statement that writes, and every read on the way of a commit or a claim; prepared once. The comment names the
+ * index that serves it (`pk` is the primary key). A test asks SQLite for the plan of each.
+ */
+
+/** The columns that commits and claims decide on; the order is that of `RunState`. */
+const RUN_STATE = `run_no AS runNo, root_no AS rootNo, thread_no AS threadNo, run_id AS runId, parent_run_id AS parentRunId,
+  thread_id AS threadId, publication, priority, state, lane, version, signal_seq AS signalSeq, control_seq AS controlSeq,
+  epoch, fruitless_claims AS fruitlessClaims, claimed_by AS claimedBy, due_at AS dueAt, ended_at AS endedAt, 0 AS dirty`;
+
+const CLAIMED = `run_id AS runId, epoch, version, signal_seq AS signalSeq, control_seq AS controlSeq,
+  fruitless_claims AS fruitlessClaims`;
+
+const CLAIMABLE = `tenant = ? AND lane = 1 AND due_at IS NOT NULL AND claim_key <= ? AND due_at <= ?`;
+
+export const SQL = {
+  // pk of log and events
+  lastSeq: `SELECT max(ifnull((SELECT max(seq) FROM log), 0), ifnull((SELECT max(seq) FROM events), 0)) AS seq`,
+
+  // log_operation
+  findOperation: `SELECT digest, receipt FROM log WHERE tenant = ? AND operation_id = ?`,
+  // pk, log_operation, log_root, log_thread; the partial ones where they apply
+  insertLog: `INSERT INTO log (seq, tenant, run_no, root_no, thread_no, source, version, signal, at, lifecycle, claimed_by,
+    operation_id, digest, receipt, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  // pk
+  insertEvent: `INSERT INTO events (seq, tenant, at, kind, incarnation, run_id, epoch) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+
+  // runs_id
+  findRun: `SELECT ${RUN_STATE} FROM runs WHERE tenant = ? AND run_id = ?`,
+  // runs_id
+  runNo: `SELECT run_no AS runNo FROM runs WHERE tenant = ? AND run_id = ?`,
+  // runs_id
+  rootOf: `SELECT root_run_id AS rootRunId FROM runs WHERE tenant = ? AND run_id = ?`,
+  // runs_thread
+  firstOnThread: `SELECT run_no AS runNo, parent_run_id AS parentRunId FROM runs WHERE tenant = ? AND thread_id = ?
+    ORDER BY run_no LIMIT 1`,
+  // runs_thread; the lane passes in order of creation, so the newest Run tells whether any is live
+  lastOnThread: `SELECT version, ended_at AS endedAt FROM runs WHERE tenant = ? AND thread_id = ?
+    ORDER BY run_no DESC LIMIT 1`,
+  // runs_thread; only queued Runs are newer than the lane's holder
+  holderOnThread: `SELECT version FROM runs WHERE tenant = ? AND thread_id = ? AND lane = 1 ORDER BY run_no DESC LIMIT 1`,
+  // runs_thread; what follows the lane's holder is queued
+  nextOnThread: `SELECT run_id AS runId FROM runs WHERE tenant = ? AND thread_id = ? AND run_no > ?
+    ORDER BY run_no LIMIT 1`,
+  // pk and every index of runs that applies
+  insertRun: `INSERT INTO runs (run_no, tenant, run_id, root_no, thread_no, parent_no, root_run_id, parent_run_id, thread_id,
+    delegation_id, agent, publication, depth, priority, state, lane, version, signal_seq, control_seq, epoch,
+    fruitless_claims, claimed_by, due_at, claim_key, created_at, ended_at, summary)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, NULL, ?)`,
+  // pk
+  writeRun: `UPDATE runs SET state = ?, lane = ?, version = ?, signal_seq = ?, control_seq = ?, epoch = ?,
+    fruitless_claims = ?, claimed_by = ?, due_at = ?, claim_key = ?, ended_at = ?, summary = ifnull(?, summary)
+    WHERE run_no = ?`,
+  // pk; a Run that stays running touches no index
+  holdRun: `UPDATE runs SET version = ?, signal_seq = ?, control_seq = ?, fruitless_claims = 0,
+    summary = ifnull(?, summary) WHERE run_no = ?`,
+
+  // runs_claimable
+  anyClaimable: `SELECT 1 FROM runs WHERE ${CLAIMABLE} LIMIT 1`,
+  // runs_claimable
+  otherClaimable: `SELECT 1 FROM runs WHERE ${CLAIMABLE} AND run_no <> ?
+    AND publication IN (SELECT value FROM json_each(?)) LIMIT 1`,
+  // runs_claimable
+  claimable: `SELECT run_no AS runNo, ${CLAIMED} FROM runs WHERE ${CLAIMABLE}
+    AND publication IN (SELECT value FROM json_each(?)) ORDER BY claim_key, run_no LIMIT ?`,
+  // pk
+  claimRun: `UPDATE runs SET state = 'running', epoch = epoch + 1, fruitless_claims = fruitless_claims + 1, claimed_by = ?,
+    due_at = NULL, claim_key = NULL WHERE run_no = ?`,
+  // runs_claimed
+  heldBy: `SELECT ${CLAIMED} FROM runs WHERE tenant = ? AND claimed_by = ? ORDER BY run_no`,
+  // runs_claimed
+  freeRunsOf: `UPDATE runs SET state = 'ready', claimed_by = NULL, due_at = ?, claim_key = ? - priority * 60000,
+    epoch = epoch + 1 WHERE tenant = ? AND claimed_by = ?`,
+  // runs_id
+  releaseRun: `UPDATE runs SET state = 'ready', claimed_by = NULL, due_at = ?, claim_key = ? - priority * 60000,
+    epoch = epoch + 1, fruitless_claims = max(fruitless_claims - 1, 0)
+    WHERE tenant = ? AND run_id = ? AND claimed_by = ? AND epoch = ?`,
+  // runs_due
+  nextDue: `SELECT min(due_at) AS dueAt FROM runs WHERE tenant = ? AND lane = 1 AND due_at IS NOT NULL`,
+
+  // delegations_id
+  openDelegation: `INSERT INTO delegations (tenant, delegation_id, root_no, parent_no, root_run_id, parent_run_id,
+    child_run_id, step, call_index, target, status, contract_version, contract_digest, intent_delivered)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, 0) ON CONFLICT DO NOTHING`,
+  // delegations_id
+  closeDelegation: `UPDATE delegations SET status = 'closed' WHERE tenant = ? AND delegation_id = ?`,
+  // delegations_id
+  cancelDelegation: `UPDATE delegations SET status = 'cancel_requested'
+    WHERE tenant = ? AND delegation_id = ? AND status = 'open'`,
+  // delegations_id
+  intentDelivered: `UPDATE delegations SET intent_delivered = 1 WHERE tenant = ? AND delegation_id = ?`,
+
+  // inbox_delegation
+  findEnvelope: `SELECT kind, digest FROM inbox WHERE tenant = ? AND delegation_id = ?`,
+  // inbox_delegation, inbox_parent; an older envelope gives way
+  putEnvelope: `INSERT OR REPLACE INTO inbox (tenant, delegation_id, parent_no, parent_run_id, child_run_id, kind, digest,
+    status, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  // inbox_delegation
+  readEnvelope: `UPDATE inbox SET status = ? WHERE tenant = ? AND delegation_id = ? AND digest = ? AND status = 'unread'`,
+
+  // tickets_id
+  findTicket: `SELECT status, deadline_at AS deadlineAt FROM tickets WHERE tenant = ? AND ticket_id = ?`,
+  // tickets_id, tickets_run, tickets_root, tickets_open
+  openTicket: `INSERT INTO tickets (tenant, ticket_id, run_id, root_run_id, kind, status, opened_at, deadline_at, body)
+    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?) ON CONFLICT DO NOTHING`,
+  // tickets_id
+  closeTicket: `UPDATE tickets SET status = 'closed', close_reason = ? WHERE tenant = ? AND ticket_id = ? AND status = 'open'`,
+  // tickets_id
+  decideTicket: `UPDATE tickets SET status = 'decided', decision_id = ?, decision_digest = ?
+    WHERE tenant = ? AND ticket_id = ? AND status = 'open'`,
+
+  // workers_incarnation
+  insertWorker: `INSERT INTO workers (tenant, incarnation, name, host, pid, started_at, heartbeat_at, dead, publications)
+    VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+  // workers_incarnation
+  updateWorker: `UPDATE workers SET publications = ? WHERE tenant = ? AND incarnation = ? AND dead = 0`,
+  // workers_incarnation
+  workerAlive: `SELECT 1 FROM workers WHERE tenant = ? AND incarnation = ? AND dead = 0`,
+  // workers_incarnation
+  renewWorker: `UPDATE workers SET heartbeat_at = ? WHERE tenant = ? AND incarnation = ? AND dead = 0`,
+  // workers_incarnation
+  endWorker: `UPDATE workers SET dead = 1 WHERE tenant = ? AND incarnation = ? AND dead = 0`,
+  // workers_live
+  expiredWorkers: `SELECT incarnation FROM workers WHERE tenant = ? AND dead = 0 AND heartbeat_at < ?`,
+
+  // publications_ref
+  insertPublication: `INSERT INTO publications (tenant, ref, name, published_at, body) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING`,
+} as const;
+
+export type Statements = { readonly [Name in keyof typeof SQL]: SqlStatement };
+
+export function prepareAll<Name extends string>(
+  db: SqlDatabase,
+  texts: Readonly<Record<Name, string>>,
+): { readonly [N in Name]: SqlStatement } {
+  const prepared = {} as { [N in Name]: SqlStatement };
+  for (const name of Object.keys(texts) as Name[]) prepared[name] = db.prepare(texts[name]);
+  return prepared;
+}
