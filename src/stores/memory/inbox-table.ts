@@ -29,10 +29,10 @@ export class InboxTable {
     return "written";
   }
 
-  /** Moves the unread entry that has this digest; any other stays as it is. */
+  /** Moves the entry if it has this digest; a newer one stays as it is. */
   read(delegationId: DelegationId, digest: string, status: "consumed" | "discarded"): void {
     const entry = this.#byDelegation.get(delegationId);
-    if (entry?.digest !== digest || entry.status !== "unread") return;
+    if (entry?.digest !== digest) return;
     entry.status = status;
     remove(this.#unread, entry.parentRunId, entry);
   }

@@ -13,7 +13,10 @@ export class WorkerTable {
   register(given: Omit<WorkerRow, "heartbeatAt" | "dead">): boolean {
     const known = this.#byId.get(given.incarnation);
     if (known !== undefined) {
-      if (!known.dead) known.publications = [...given.publications];
+      if (!known.dead) {
+        known.publications = [...given.publications];
+        known.heartbeatAt = given.startedAt;
+      }
       return false;
     }
     const { tenant, incarnation, name, host, pid, startedAt } = given;

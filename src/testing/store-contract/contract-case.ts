@@ -3,11 +3,11 @@ import { World } from "./world.ts";
 
 /** What a store brings to its contract: how to open it, and the clock that it reads. Each case gets a fresh one. */
 export interface StoreHarness {
-  /** Opens a new, empty store that takes its time from `clock`. */
+  /** Opens a new, empty database of its own, also when called again; its time is that of `clock`. */
   open(): Promise<Store>;
   /** Durable stores: closes the store and opens the same database again. */
   reopen?(store: Store): Promise<Store>;
-  /** A second connection to the database of the store that `open` gave. */
+  /** A second connection to the database that `open` gave last. */
   openSecond?(): Promise<Store>;
   readonly clock: { now(): number; advance(ms: number): void };
   /** Removes what the harness has made, after the case. */

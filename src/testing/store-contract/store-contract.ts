@@ -1,7 +1,31 @@
+import { claimCases } from "./claim-cases.ts";
 import { commitCases } from "./commit-cases.ts";
 import type { StoreContractCase } from "./contract-case.ts";
+import { deliveryCases } from "./delivery-cases.ts";
+import { feedCases } from "./feed-cases.ts";
 import { laneCases } from "./lane-cases.ts";
+import { lifetimeCases } from "./lifetime-cases.ts";
+import { publicationCases } from "./publication-cases.ts";
+import { randomWalkCases } from "./random-walk-cases.ts";
 import { signalCases } from "./signal-cases.ts";
+import { tenantCases } from "./tenant-cases.ts";
+import { threadCases } from "./thread-cases.ts";
+import { ticketCases } from "./ticket-cases.ts";
+import { workerCases } from "./worker-cases.ts";
 
 /** What a store is: whoever passes all of these under its claims is one. Names carry the laws that they prove. */
-export const storeContract: readonly StoreContractCase[] = [...commitCases, ...laneCases, ...signalCases];
+export const storeContract: readonly StoreContractCase[] = [
+  ...commitCases,
+  ...laneCases,
+  ...signalCases,
+  ...deliveryCases,
+  ...claimCases,
+  ...workerCases,
+  ...ticketCases,
+  ...threadCases,
+  ...feedCases,
+  ...publicationCases,
+  ...tenantCases,
+  ...lifetimeCases,
+  ...randomWalkCases,
+];

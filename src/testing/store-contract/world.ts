@@ -49,10 +49,11 @@ type Draft = Partial<Omit<Commit, "tenant" | "digest" | "operationId">> & {
 
 /** Ids from short names: the same name is the same id, in every case and tenant. */
 export const id = {
-  run: (name: string): RunId => parseRunId(`run_${name.toLowerCase().padEnd(8, "0")}`),
-  thread: (name: string): ThreadId => parseThreadId(`thr_${name.toLowerCase().padEnd(8, "0")}`),
+  tenant: parseTenantId,
+  run: (name: string): RunId => parseRunId(`run_${name.toLowerCase().padEnd(8, "x")}`),
+  thread: (name: string): ThreadId => parseThreadId(`thr_${name.toLowerCase().padEnd(8, "x")}`),
   incarnation: (name: string): IncarnationId =>
-    parseIncarnationId(`inc_${name.toLowerCase().padEnd(8, "0")}`),
+    parseIncarnationId(`inc_${name.toLowerCase().padEnd(8, "x")}`),
   delegation: (name: string): DelegationId => parseDelegationId(`del_${sha256Hex(name).slice(0, 32)}`),
   ticket: (name: string): TicketId => parseTicketId(`tkt_${sha256Hex(name).slice(0, 32)}`),
   publication: (name: string): PublicationRef =>
