@@ -4,6 +4,6 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never jump; only differences mean something. Leases are judged by it just before an effect (L10). */
   monotonic(): number;
-  /** Calls `run` once after `delayMs`; the returned function cancels it. A timer never keeps the process alive. */
+  /** Calls `run` once after `delayMs`; the returned function cancels it. */
   timer(delayMs: number, run: () => void): () => void;
 }

@@ -1,0 +1,17 @@
+export type { Json } from "../../rules/json.ts";
+export type { JsonSchema } from "../../rules/json-schema.ts";
+export { ErrandError, ERROR_CODES, type ErrorCode } from "../../domain/errand-error.ts";
+export type { RunEnd } from "../../domain/run/run-end.ts";
+export type { RunFact } from "../../domain/run/run-fact.ts";
+export type { Effect } from "../../domain/effect/effect-ledger.ts";
+export type { Usage } from "../../domain/budget/usage.ts";
+export type { AgentDefinition } from "../../runtime/ports/agent.ts";
+export type { Store } from "../../runtime/ports/store.ts";
+export type { Telemetry, TelemetryEvent } from "../../runtime/ports/telemetry.ts";
+export type { TaskNode } from "../../runtime/view/task-tree.ts";
+export type { StartOptions } from "../../runtime/host/start-run.ts";
+export type { OpenTicket } from "../../runtime/host/resume-ticket.ts";
+export { type ErrandOptions, createErrand } from "./create-errand.ts";
+export { Errand, type ResultOptions, type ResumeOptions, type RunStatusView } from "./errand.ts";
+export { RunHandle } from "./run-handle.ts";
+export type { StreamEvent, StreamOptions } from "./stream.ts";
