@@ -1,5 +1,9 @@
-export { type ModelAgentOptions, modelAgent } from "./model-agent.ts";
-export type { InputOf, OutputOf, SchemaSource, TextSchema } from "./schema-source.ts";
+export {
+  type ModelAgentInput,
+  type ModelAgentOptions,
+  type ModelAgentOutput,
+  modelAgent,
+} from "./model-agent.ts";
 export { type ScriptedFault, ScriptedProviderError } from "./scripted-error.ts";
 export {
   type Script,

@@ -197,6 +197,20 @@ describe("a turn", () => {
     expect(JSON.stringify(move)).toContain("Tools: read_file, list_files.");
   });
 
+  test.each([
+    ["agent_run", { agent: "x" }, '"goal" must be'],
+    ["ask", { prompt: " " }, '"prompt" must be'],
+    ["ask", { prompt: "Sure?", schema: "string" }, '"schema" must be'],
+    ["ask", { prompt: "Sure?", schema: { $ref: "#/nowhere" } }, '"schema" is no JSON Schema'],
+  ])("that calls %s with %j is answered", async (name, input, said) => {
+    const turn = { calls: [{ tool: name, input }] };
+    const move = await moveOf(agentWith(turn, { roster: [agentWith("")], mayAsk: true }));
+    expect(move).toMatchObject({ calls: [{ answer: { error: { code: "invalid_tool_input" } } }] });
+    expect(move.kind === "calls" && move.calls[0]?.answer).toMatchObject({
+      error: { message: expect.stringContaining(said) },
+    });
+  });
+
   test("with missing or repeated call ids gets ids of its own, the same in message and calls", async () => {
     const calls = [
       { tool: "list_files", id: "" },
@@ -456,7 +470,7 @@ describe("a JSON answer", () => {
     });
     const unfit = await moveOf(structured('{"verdict":"maybe"}'));
     expect(unfit).toMatchObject({ error: { code: "output_invalid" }, retryable: true });
-    expect(JSON.stringify(unfit)).toContain("/verdict");
+    expect(JSON.stringify(unfit)).toContain("verdict: ");
   });
 
   test("is asked for in the request and in the instructions", async () => {
@@ -558,7 +572,7 @@ describe("the request", () => {
       name: "tree",
       instructions: "…",
       model: scriptedModel([""]),
-      input: { type: "object", properties: { child: { $ref: "#" } } },
+      inputSchema: { type: "object", properties: { child: { $ref: "#" } } },
     });
     for (const [roster, seen] of [
       [[child, text], "anyOf"],
@@ -651,7 +665,7 @@ describe("a definition", () => {
     expect(await zod.parseInput({ n: 1 })).toEqual({ ok: true, value: { n: 1, tag: "x" } });
     expect(await zod.parseInput({ n: "1" })).toMatchObject({
       ok: false,
-      message: expect.stringMatching(/^\/n: /),
+      message: expect.stringMatching(/^n: /),
     });
     expectTypeOf(zod).toEqualTypeOf<AgentDefinition<{ n: number; tag?: string | undefined }, string>>();
 
@@ -659,7 +673,7 @@ describe("a definition", () => {
       name: "b",
       instructions: "…",
       model: scriptedModel([""]),
-      input: { type: "object", required: ["n"] },
+      inputSchema: { type: "object", required: ["n"] },
     });
     expect(await json.parseInput({ n: 1 })).toEqual({ ok: true, value: { n: 1 } });
     expect(await json.parseInput({})).toMatchObject({ ok: false });
@@ -669,19 +683,22 @@ describe("a definition", () => {
   });
 
   test.each<[string, Record<string, unknown>]>([
-    ["no agent name", { name: "a b" }],
+    ["has a name that no publication", { name: "a b" }],
     ["gateway name", { model: "openai/gpt-5" }],
     ["specification v2", { model: { ...scriptedModel([]), specificationVersion: "v2" } }],
     ["no language model", { model: {} }],
     ["maxSteps", { maxSteps: 0 }],
     ["maxAttempts", { maxAttempts: 1.5 }],
     ["a name that model providers refuse", { tools: [tool("read file")] }],
-    ["a name that is taken", { tools: [tool("a"), tool("a")] }],
-    ["a name that is taken", { tools: [tool("ask")], mayAsk: true }],
-    ["an input that is not an object", { tools: [tool("a", { inputSchema: { type: "string" } })] }],
-    ["two agents named", { roster: [agentWith(""), agentWith("")] }],
-    ["cannot be written as a JSON Schema", { input: z.date() }],
-    ["cannot be turned into a JSON Schema", { input: { "~standard": { version: 1, vendor: "mine" } } }],
+    ['lists the tool "a" twice', { tools: [tool("a"), tool("a")] }],
+    ['lists the tool "ask" twice', { tools: [tool("ask")], mayAsk: true }],
+    ["whose input is not an object", { tools: [tool("a", { inputSchema: { type: "string" } })] }],
+    ['lists the agent "reviewer" twice', { roster: [agentWith(""), agentWith("")] }],
+    ["has no JSON Schema", { input: z.date() }],
+    [
+      "cannot say itself as JSON Schema",
+      { input: { "~standard": { version: 1, vendor: "mine", validate: () => ({ value: 1 }) } } },
+    ],
   ])("is refused: %s", (what, extra) => {
     const make = (): unknown => agentWith("", extra as Partial<ModelAgentOptions>);
     expect(make).toThrow(what);

@@ -1,44 +1,38 @@
 import type { LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
-import { ErrandError } from "../../domain/errand-error.ts";
-import type { DelegationLimits } from "../../domain/delegation/limits.ts";
-import { canonicalJson } from "../../rules/canonical-json.ts";
+import { jsonCopy } from "../../rules/json-copy.ts";
+import type { JsonSchema } from "../../rules/json-schema.ts";
 import type { Json } from "../../rules/json.ts";
 import type { AgentDefinition, RosterEntry } from "../../runtime/ports/agent.ts";
+import {
+  type SchemaInput,
+  type SchemaOutput,
+  type StandardSchema,
+  readSchema,
+} from "../../runtime/ports/standard-schema.ts";
 import type { Tool } from "../../runtime/ports/tool.ts";
+import {
+  type AgentOptions,
+  checkAgentOptions,
+  checkNamesOnce,
+  invalidAgent,
+  parseJson,
+  readAgentSchemas,
+} from "../agent-options.ts";
 import { ModelSession } from "./model-session.ts";
 import { AGENT_RUN, ASK, isObjectInput } from "./provider-tools.ts";
-import {
-  type InputOf,
-  type OutputOf,
-  type SchemaSource,
-  TEXT_SCHEMA,
-  type TextSchema,
-  readSchema,
-} from "./schema-source.ts";
 import type { ModelPrice } from "./usage-report.ts";
 
-export interface ModelAgentOptions<
-  Input extends SchemaSource = TextSchema,
-  Output extends SchemaSource = TextSchema,
-> {
-  readonly name: string;
-  /** What the agent is good for; other agents read it when they choose whom to delegate to. */
-  readonly description?: string;
+/**
+ * An agent that a language model carries. Without `input` and `inputSchema` it takes text, without `output` and
+ * `outputSchema` it answers with the model's final text; any other output is asked for as JSON and checked.
+ */
+export interface ModelAgentOptions extends AgentOptions<StandardSchema, StandardSchema> {
   /** A model object of an AI SDK 6 provider, such as `openai("…")` or `anthropic("…")`. */
   readonly model: LanguageModelV3;
   readonly instructions: string;
-  /** Default: text. */
-  readonly input?: Input;
-  /** Default: the model's final text. Anything else than a string is answered as JSON and checked. */
-  readonly output?: Output;
   readonly tools?: readonly Tool[];
   /** The agents that this one may delegate to. */
   readonly roster?: readonly (AgentDefinition | RosterEntry)[];
-  readonly limits?: Partial<DelegationLimits>;
-  /** Model turns of one Run; default 64. */
-  readonly maxSteps?: number;
-  /** Attempts of one Run, the first included; default 5. */
-  readonly maxAttempts?: number;
   /** Gives the agent the tool `ask`, with which it may wait for a person. */
   readonly mayAsk?: boolean;
   readonly price?: ModelPrice;
@@ -50,47 +44,79 @@ export interface ModelAgentOptions<
   readonly onUnexpectedAwait?: "indeterminate" | "continue";
 }
 
-const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** What the agent of these options takes: as its Standard Schema says, any JSON under a JSON Schema, else text. */
+export type ModelAgentInput<Options extends ModelAgentOptions> = Options extends {
+  readonly input: infer S extends StandardSchema;
+}
+  ? SchemaInput<S>
+  : "input" | "inputSchema" extends keyof Options
+    ? Json
+    : Options extends { readonly inputSchema: JsonSchema }
+      ? Json
+      : string;
+
+/** What the agent of these options answers with. */
+export type ModelAgentOutput<Options extends ModelAgentOptions> = Options extends {
+  readonly output: infer S extends StandardSchema;
+}
+  ? SchemaOutput<S>
+  : "output" | "outputSchema" extends keyof Options
+    ? Json
+    : Options extends { readonly outputSchema: JsonSchema }
+      ? Json
+      : string;
+
+const TEXT: JsonSchema = { type: "string" };
 /** What every provider accepts as the name of a tool. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * An agent that a language model carries: each step is one model call over the committed history.
+ * Makes an agent whose every step is one model call over the committed history.
  * @throws ErrandError INVALID_AGENT for a definition that could not run
  */
-export function modelAgent<
-  const Input extends SchemaSource = TextSchema,
-  const Output extends SchemaSource = TextSchema,
->(options: ModelAgentOptions<Input, Output>): AgentDefinition<InputOf<Input>, OutputOf<Output>> {
-  const { name, model, instructions } = options;
-  if (typeof name !== "string" || !AGENT_NAME.test(name)) {
-    throw new ErrandError(
-      "INVALID_AGENT",
-      `${JSON.stringify(name)} is no agent name.`,
-      `Use letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit.`,
-    );
-  }
+export function modelAgent<const Options extends ModelAgentOptions>(
+  options: Options,
+): AgentDefinition<ModelAgentInput<Options>, ModelAgentOutput<Options>>;
+export function modelAgent(given: ModelAgentOptions): AgentDefinition {
+  const options: ModelAgentOptions = {
+    ...given,
+    ...(given.input === undefined && given.inputSchema === undefined ? { inputSchema: TEXT } : {}),
+    ...(given.output === undefined && given.outputSchema === undefined ? { outputSchema: TEXT } : {}),
+  };
+  const {
+    name,
+    model,
+    instructions,
+    description = "",
+    limits = {},
+    maxSteps = 64,
+    maxAttempts = 5,
+  } = options;
+  const { tools = [], mayAsk = false, onUnexpectedAwait = "indeterminate" } = options;
+  checkAgentOptions(options);
   checkModel(name, model);
-  const tools = options.tools ?? [];
   const roster = (options.roster ?? []).map(
     (entry): RosterEntry => ("agent" in entry ? entry : { agent: entry }),
   );
-  checkTools(name, tools, roster, options.mayAsk ?? false);
-  const maxSteps = positive(name, "maxSteps", options.maxSteps ?? 64);
-  const maxAttempts = positive(name, "maxAttempts", options.maxAttempts ?? 5);
-  const input = readSchema(options.input ?? TEXT_SCHEMA, `input of agent "${name}"`);
-  const output = readSchema(options.output ?? TEXT_SCHEMA, `output of agent "${name}"`);
-  const description = options.description ?? "";
-  const limits = options.limits ?? {};
-  const mayAsk = options.mayAsk ?? false;
-  const onUnexpectedAwait = options.onUnexpectedAwait ?? "indeterminate";
+  checkTools(name, tools, roster, mayAsk);
+  const schemas = readAgentSchemas(options);
+  const inputSchema = schemas.input.json;
+  const outputSchema = schemas.output.json;
+  // A converting schema is published by what comes out of it; the model has to write what goes in.
+  const written = readSchema(options.output, options.outputSchema, {
+    code: "INVALID_AGENT",
+    of: `Agent "${name}"`,
+    option: "output",
+    jsonOption: "outputSchema",
+    side: "input",
+  }).json;
 
   return {
     kind: "model",
     name,
     description,
-    inputSchema: input.written,
-    outputSchema: output.read,
+    inputSchema,
+    outputSchema,
     tools,
     roster,
     limits,
@@ -99,14 +125,14 @@ export function modelAgent<
     mayAsk,
     onUnexpectedAwait,
     // The price is no part of it: it changes what is counted, not what the agent does.
-    definition: canonical({
+    definition: jsonCopy({
       kind: "model",
       name,
       description,
       instructions,
       model: { provider: model.provider, modelId: model.modelId },
-      inputSchema: input.written,
-      outputSchema: output.read,
+      inputSchema,
+      outputSchema,
       tools: tools.map(toolDefinition),
       limits,
       maxSteps,
@@ -119,12 +145,12 @@ export function modelAgent<
         providerOptions: withoutSecretMembers(options.providerOptions ?? {}),
       },
     }),
-    parseInput: (value) => input.parse(value),
+    parseInput: (value) => parseJson(schemas.input, value),
     open: () =>
       new ModelSession({
         model,
         instructions,
-        output,
+        output: { written, read: outputSchema, parse: (value) => parseJson(schemas.output, value) },
         tools,
         roster,
         mayAsk,
@@ -145,9 +171,9 @@ function checkModel(agent: string, model: unknown): void {
       : seen.specificationVersion === undefined
         ? "no language model"
         : `a model of specification ${String(seen.specificationVersion)}`;
-  throw new ErrandError(
-    "INVALID_AGENT",
-    `The model of agent "${agent}" is ${what}.`,
+  throw invalidAgent(
+    agent,
+    `has as its model ${what}`,
     `Give a model object of a provider package made for AI SDK 6, such as openai("…") from "@ai-sdk/openai" 3.`,
   );
 }
@@ -158,47 +184,29 @@ function checkTools(
   roster: readonly RosterEntry[],
   mayAsk: boolean,
 ): void {
-  const taken = new Set<string>([...(roster.length > 0 ? [AGENT_RUN] : []), ...(mayAsk ? [ASK] : [])]);
-  for (const tool of tools) {
-    const problem = !TOOL_NAME.test(tool.name)
-      ? ["has a name that model providers refuse.", "Use letters, digits, _ and -, at most 64."]
-      : taken.has(tool.name)
-        ? [
-            "has a name that is taken.",
-            "Give each tool of an agent its own name; agent_run and ask are ours.",
-          ]
-        : !isObjectInput(tool.inputSchema)
-          ? ["takes an input that is not an object.", "Model providers pass objects only: wrap it in one."]
-          : undefined;
-    if (problem !== undefined) {
-      throw new ErrandError(
-        "INVALID_AGENT",
-        `Tool ${JSON.stringify(tool.name)} of agent "${agent}" ${problem[0]}`,
-        `${problem[1]}`,
-      );
-    }
-    taken.add(tool.name);
-  }
-  const names = new Set<string>();
-  for (const { agent: child } of roster) {
-    if (names.has(child.name)) {
-      throw new ErrandError(
-        "INVALID_AGENT",
-        `The roster of agent "${agent}" has two agents named "${child.name}".`,
-        "Give each agent of a roster its own name.",
-      );
-    }
-    names.add(child.name);
-  }
-}
-
-function positive(agent: string, what: string, value: number): number {
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new ErrandError(
-    "INVALID_AGENT",
-    `${what} of agent "${agent}" is ${String(value)}.`,
-    "Give a whole number of at least 1.",
+  const own = [...(roster.length > 0 ? [AGENT_RUN] : []), ...(mayAsk ? [ASK] : [])];
+  checkNamesOnce(agent, "tool", [...own, ...tools.map((tool) => tool.name)]);
+  checkNamesOnce(
+    agent,
+    "agent",
+    roster.map((entry) => entry.agent.name),
   );
+  for (const { name, inputSchema } of tools) {
+    if (!TOOL_NAME.test(name)) {
+      throw invalidAgent(
+        agent,
+        `has a tool ${JSON.stringify(name)}, a name that model providers refuse`,
+        "Use letters, digits, _ and -, at most 64.",
+      );
+    }
+    if (!isObjectInput(inputSchema)) {
+      throw invalidAgent(
+        agent,
+        `has a tool "${name}" whose input is not an object`,
+        "Model providers pass objects only: wrap the input in one.",
+      );
+    }
+  }
 }
 
 function toolDefinition(tool: Tool): Json {
@@ -228,8 +236,4 @@ function withoutSecretMembers(value: unknown): Json {
       SECRET_MEMBER.test(key) ? "[redacted]" : withoutSecretMembers(member),
     ]),
   );
-}
-
-function canonical(value: unknown): Json {
-  return JSON.parse(canonicalJson(value as Json)) as Json;
 }

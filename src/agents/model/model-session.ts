@@ -5,26 +5,34 @@ import type {
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
 import { canonicalJson } from "../../rules/canonical-json.ts";
+import { type JsonSchema, schemaProblems } from "../../rules/json-schema.ts";
 import type { Json } from "../../rules/json.ts";
 import type { Usage } from "../../domain/budget/usage.ts";
 import type { HistoryMessage } from "../../domain/thread/history.ts";
 import type { RosterEntry } from "../../runtime/ports/agent.ts";
 import type { CarrierSession, Move, MoveContext } from "../../runtime/ports/carrier.ts";
 import type { Tool } from "../../runtime/ports/tool.ts";
+import type { ParsedJson } from "../agent-options.ts";
 import { type ModelTurn, readTurn } from "./model-turn.ts";
 import { outputFormat, outputInstructions } from "./output-format.ts";
 import { type ProviderFailure, providerFailure } from "./provider-failure.ts";
 import { providerPrompt } from "./provider-prompt.ts";
 import { providerTools } from "./provider-tools.ts";
-import { type ReadSchema, parseWithJsonSchema } from "./schema-source.ts";
 import { turnMove } from "./turn-outcome.ts";
 import { type ModelPrice, reportedUsage } from "./usage-report.ts";
+
+/** An agent's own output schema, as the model has to write it, as it is published, and as it checks and converts. */
+export interface ModelOutput {
+  readonly written: JsonSchema;
+  readonly read: JsonSchema;
+  parse(value: Json): Promise<ParsedJson>;
+}
 
 /** What a session needs of its agent. */
 export interface ModelSettings {
   readonly model: LanguageModelV3;
   readonly instructions: string;
-  readonly output: ReadSchema;
+  readonly output: ModelOutput;
   readonly tools: readonly Tool[];
   readonly roster: readonly RosterEntry[];
   readonly mayAsk: boolean;
@@ -146,14 +154,16 @@ export class ModelSession implements CarrierSession {
   }
 
   /** What the model is asked to write: the agent's own form of its output schema, or what a contract demands instead. */
-  private answerSchema(context: MoveContext): ReadSchema["written"] {
+  private answerSchema(context: MoveContext): JsonSchema {
     return this.isOwnOutput(context) ? this.settings.output.written : context.header.outputSchema;
   }
 
-  private parseOutput(value: Json, context: MoveContext): ReturnType<ReadSchema["parse"]> {
-    return this.isOwnOutput(context)
-      ? this.settings.output.parse(value)
-      : Promise.resolve(parseWithJsonSchema(context.header.outputSchema, value));
+  private async parseOutput(value: Json, context: MoveContext): Promise<ParsedJson> {
+    if (this.isOwnOutput(context)) return this.settings.output.parse(value);
+    const problems = schemaProblems(context.header.outputSchema, value);
+    if (problems.length === 0) return { ok: true, value };
+    const lines = problems.map((problem) => `${problem.pointer || "/"}: ${problem.message}`);
+    return { ok: false, message: lines.join("; ") };
   }
 
   private isOwnOutput(context: MoveContext): boolean {

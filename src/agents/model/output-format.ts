@@ -14,7 +14,8 @@ export type OutputFormat =
 
 /** Plain strings are answered as text; everything else as JSON that the provider is told the schema of. */
 export function outputFormat(schema: JsonSchema): OutputFormat {
-  const object = typeof schema === "boolean" ? {} : schema;
+  const plain = withoutDialect(schema);
+  const object = typeof plain === "boolean" ? {} : plain;
   if (object["type"] === "string") return { kind: "text" };
   if (object["type"] === "object") return { kind: "json", schema: object, wrapped: false };
   // Definitions are referred to from the root, so they stay there.
@@ -62,4 +63,11 @@ export function readJsonAnswer(
   if (inner === undefined || !("value" in inner))
     return { ok: false, message: 'it has no member "value", which holds the answer' };
   return { ok: true, value: (inner as { readonly value: Json }).value };
+}
+
+/** The dialect is always the same, a schema inside another one may not name it, and some providers refuse it. */
+export function withoutDialect(schema: JsonSchema): JsonSchema {
+  if (typeof schema === "boolean" || !("$schema" in schema)) return schema;
+  const { $schema: _, ...rest } = schema;
+  return rest;
 }

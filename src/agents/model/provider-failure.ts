@@ -26,6 +26,8 @@ export function providerFailure(
   phase: "start" | "stream",
 ): ProviderFailure {
   const seen = look(thrown);
+  // Provider packages wrap a broken stream as a failed call whose status is the 200 it began with.
+  const begun = phase === "stream" || seen.begun;
   const from = (
     code: string,
     what: string,
@@ -35,7 +37,7 @@ export function providerFailure(
     error: { code, message: what, details: details(seen, model) },
     retryable,
     retryAfterMs,
-    refused: phase === "start" && (seen.status !== undefined || NOT_SENT.has(seen.causeCode ?? "")),
+    refused: !begun && (seen.status !== undefined || NOT_SENT.has(seen.causeCode ?? "")),
   });
   const said = seen.message === "" ? "" : ` It said: ${seen.message}`;
   const { status } = seen;
@@ -72,7 +74,7 @@ export function providerFailure(
   if (
     status === undefined
       ? REJECTED_HERE.has(seen.name) || REJECTED.test(seen.kind)
-      : status >= 300 && status < 500 && !RETRYABLE_4XX.has(status)
+      : status < 500 && !RETRYABLE_4XX.has(status)
   ) {
     return from(
       "provider_rejected",
@@ -80,12 +82,12 @@ export function providerFailure(
       false,
     );
   }
-  if (phase === "stream" && status === undefined && seen.kind === "") {
+  if (begun && status === undefined && seen.kind === "") {
     return from("stream_incomplete", `The answer of ${model} broke off before its end.${said}`, true);
   }
   return from(
     "provider_unavailable",
-    `The provider of ${model} ${status === undefined ? (phase === "start" ? "could not be reached" : "broke off its answer") : `answered with HTTP ${status}`}.${said}`,
+    `The provider of ${model} ${status === undefined ? (begun ? "broke off its answer" : "could not be reached") : `answered with HTTP ${status}`}.${said}`,
     true,
     retryAfterMs(seen.headers, now),
   );
@@ -94,6 +96,7 @@ export function providerFailure(
 const RETRYABLE_4XX = new Set([408, 409, 425]);
 /** Socket errors after which the request was certainly not sent. */
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "EHOSTUNREACH"]);
+const SOCKET_CODE = /^(E[A-Z0-9]+|UND_ERR_[A-Z_]+)$/;
 /** The answer was not what the provider package expects: garbage, or a broken event. */
 const UNREADABLE = new Set([
   "AI_JSONParseError",
@@ -127,7 +130,10 @@ function isOverflow(seen: Seen): boolean {
 /** What can be seen of an error, whoever made it. */
 interface Seen {
   readonly name: string;
+  /** The HTTP status, where it tells of a failure. */
   readonly status: number | undefined;
+  /** The status was a success, so the failure came after it. */
+  readonly begun: boolean;
   /** Type and code as the provider names them. */
   readonly kind: string;
   readonly message: string;
@@ -144,11 +150,15 @@ function look(thrown: unknown): Seen {
   const said = [error, inner, body].flatMap((one) => [one["type"], one["code"], one["status"]]);
   const status = error["statusCode"];
   const headers = record(error["responseHeaders"]) as Record<string, string>;
-  const message = [error["message"], inner["message"], thrown].find((one) => typeof one === "string");
+  const own = [error["message"], inner["message"], thrown].find((one) => typeof one === "string");
+  const below = record(error["cause"])["message"];
+  const message =
+    typeof own === "string" && typeof below === "string" && !own.includes(below) ? `${own}: ${below}` : own;
   return {
     name: typeof error["name"] === "string" ? error["name"] : "",
-    status: typeof status === "number" ? status : undefined,
-    kind: said.filter((one) => typeof one === "string").join(" "),
+    status: typeof status === "number" && status >= 300 ? status : undefined,
+    begun: typeof status === "number" && status >= 200 && status < 300,
+    kind: said.filter((one) => typeof one === "string" && !SOCKET_CODE.test(one)).join(" "),
     message: withoutSecrets(typeof message === "string" ? message : ""),
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
     causeCode: socketCode(error, 0),

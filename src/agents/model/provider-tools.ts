@@ -1,7 +1,8 @@
 import type { LanguageModelV3FunctionTool } from "@ai-sdk/provider";
 import { canonicalJson } from "../../rules/canonical-json.ts";
-import type { JsonSchema } from "../../rules/json-schema.ts";
+import { type JsonSchema, schemaProblems } from "../../rules/json-schema.ts";
 import type { Json } from "../../rules/json.ts";
+import { withoutDialect } from "./output-format.ts";
 import type { RosterEntry } from "../../runtime/ports/agent.ts";
 import type { Tool } from "../../runtime/ports/tool.ts";
 
@@ -24,6 +25,27 @@ export function providerTools(
   if (roster.length > 0) described.push(agentRunTool(roster));
   if (mayAsk) described.push(askTool());
   return described;
+}
+
+/**
+ * What is wrong with the arguments of a call that the runtime itself carries out, or undefined. Who may be delegated to,
+ * and with what input, is for the runtime to say.
+ */
+export function builtInProblem(tool: string, input: { readonly [key: string]: Json }): string | undefined {
+  if (tool === AGENT_RUN) return typeof input["goal"] === "string" ? undefined : '"goal" must be a text';
+  if (tool !== ASK) return undefined;
+  const { prompt, schema } = input;
+  if (typeof prompt !== "string" || prompt.trim() === "")
+    return '"prompt" must be a text that asks something';
+  if (schema === undefined) return undefined;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+    return '"schema" must be a JSON Schema object';
+  try {
+    schemaProblems(schema as JsonSchema, null);
+    return undefined;
+  } catch (error) {
+    return `"schema" is no JSON Schema (${(error as Error).message})`;
+  }
 }
 
 /** True if a provider can be given this as a tool's input: they all want an object at the root. */
@@ -51,7 +73,8 @@ function objectSchema(schema: JsonSchema): ObjectSchema {
 
 function agentRunTool(roster: readonly RosterEntry[]): LanguageModelV3FunctionTool {
   const lines = roster.map(
-    ({ agent }) => `- ${agent.name}: ${agent.description}\n  input: ${canonicalJson(agent.inputSchema)}`,
+    ({ agent }) =>
+      `- ${agent.name}: ${agent.description}\n  input: ${canonicalJson(withoutDialect(agent.inputSchema))}`,
   );
   return functionTool(
     AGENT_RUN,
@@ -73,7 +96,9 @@ function agentRunTool(roster: readonly RosterEntry[]): LanguageModelV3FunctionTo
 function delegatedInput(roster: readonly RosterEntry[]): ObjectSchema {
   const description = "The agent's input; it must fit the schema listed for that agent.";
   const schemas = new Map(
-    roster.map(({ agent }) => [canonicalJson(agent.inputSchema), agent.inputSchema] as const),
+    roster
+      .map(({ agent }) => withoutDialect(agent.inputSchema))
+      .map((schema) => [canonicalJson(schema), schema] as const),
   );
   // A reference points from the root of its own schema and would miss inside another one.
   const movable = [...schemas].every(

@@ -5,9 +5,10 @@ import type { HistoryMessage } from "../../domain/thread/history.ts";
 import { failed } from "../../domain/tool-batch/call-outcome.ts";
 import type { Move, WantedCall } from "../../runtime/ports/carrier.ts";
 import type { LanguageModelV3FunctionTool } from "@ai-sdk/provider";
+import type { ParsedJson } from "../agent-options.ts";
 import { type ModelTurn, type TurnCall, type TurnPart, providerOptions } from "./model-turn.ts";
+import { builtInProblem } from "./provider-tools.ts";
 import { type OutputFormat, readJsonAnswer } from "./output-format.ts";
-import type { Parsed } from "./schema-source.ts";
 
 /** What is needed, beside the turn, to say what it means. */
 export interface TurnReading {
@@ -18,7 +19,7 @@ export interface TurnReading {
   /** Assistant messages before this turn: names calls that the provider gave no usable id. */
   readonly turnNumber: number;
   readonly usage: Usage;
-  parseOutput(value: Json): Promise<Parsed>;
+  parseOutput(value: Json): Promise<ParsedJson>;
 }
 
 /** What a turn that was read to its end means for the Run. */
@@ -122,12 +123,13 @@ function readCalls(calls: readonly TurnCall[], reading: TurnReading): readonly R
       );
       return { source, malformed: !parsed.ok, wanted: { ...base, answer } };
     }
-    if (parsed.ok) return { source, malformed: false, wanted: base };
+    const problem = parsed.ok ? builtInProblem(source.tool, parsed.value) : parsed.message;
+    if (problem === undefined) return { source, malformed: false, wanted: base };
     const answer = failed(
       "invalid_tool_input",
-      `The arguments of ${source.tool} are not valid: ${parsed.message}. Nothing was run. Call it again with one JSON object that fits: ${canonicalJson(tool.inputSchema as Json)}`,
+      `The arguments of ${source.tool} are not valid: ${problem}. Nothing was run. Call it again with one JSON object that fits: ${canonicalJson(tool.inputSchema as Json)}`,
     );
-    return { source, malformed: true, wanted: { ...base, answer } };
+    return { source, malformed: !parsed.ok, wanted: { ...base, answer } };
   });
 }
 
