@@ -41,11 +41,11 @@ export function storeCase(name: string, body: (world: World) => Promise<void>): 
   };
 }
 
-/** A case that looks at the same database again after the store was closed. */
-export function durableCase(
+/** A case that looks at the same database again after the store was closed; `after` gets what `before` answers. */
+export function durableCase<T>(
   name: string,
-  before: (world: World) => Promise<void>,
-  after: (world: World) => Promise<void>,
+  before: (world: World) => Promise<T>,
+  after: (world: World, kept: T) => Promise<void>,
 ): StoreContractCase {
   return {
     name,
@@ -55,9 +55,9 @@ export function durableCase(
       let store = await harness.open();
       try {
         const world = new World(store, harness.clock);
-        await before(world);
+        const kept = await before(world);
         store = await harness.reopen(store);
-        await after(world.on(store));
+        await after(world.on(store), kept);
       } finally {
         await store.close();
       }

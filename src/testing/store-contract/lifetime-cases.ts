@@ -1,100 +1,19 @@
 import assert from "node:assert/strict";
 import { ErrandError } from "../../domain/errand-error.ts";
-import type { Commit, CommitOutcome } from "../../runtime/ports/store.ts";
 import { durableCase, pairCase, type StoreContractCase } from "./contract-case.ts";
-import { CARRIES, id, PUBLICATION, type Held, World } from "./world.ts";
+import { CARRIES, id, PUBLICATION, World } from "./world.ts";
 
 const isClosed = (error: unknown) => ErrandError.is(error) && error.code === "STORE_CLOSED";
 
-/** Passes a value from the part of a case before the reopening to the part after it. */
-function kept<T>(): { set(value: T): void; get(): T } {
-  const values: T[] = [];
+async function allOf(world: World): Promise<unknown> {
+  const { store, tenant } = world;
   return {
-    set: (value) => void values.push(value),
-    get: () => {
-      assert.equal(values.length, 1);
-      return values[0] as T;
-    },
+    runs: await world.snapshot("p", "c", "later"),
+    workers: await store.listWorkers(tenant),
+    publications: await store.listPublications(tenant),
+    lifecycle: (await store.readFeed(tenant, "lifecycle", null, 100)).entries,
+    operational: (await store.readFeed(tenant, "operational", null, 100)).entries,
   };
-}
-
-function repeatSurvives(): StoreContractCase {
-  const draft = kept<Commit>();
-  const outcome = kept<CommitOutcome>();
-  return durableCase(
-    "L5 a repeat returns the first receipt after the store was closed and opened again",
-    async (world) => {
-      const held = await world.running("p");
-      draft.set(
-        world.draft({
-          lane: world.lane(held),
-          create: [world.newChild("c", "p", { claim: true })],
-          claim: { incarnation: held.incarnation, carries: CARRIES, parent: false },
-        }),
-      );
-      outcome.set(await world.store.commit(draft.get()));
-    },
-    async (world) => {
-      assert.deepEqual(await world.store.commit(draft.get()), { ...outcome.get(), kind: "duplicate" });
-      const other = await world.store.commit({ ...draft.get(), digest: "other" });
-      assert.deepEqual(other, { kind: "conflict", firstDigest: draft.get().digest });
-    },
-  );
-}
-
-function everythingSurvives(): StoreContractCase {
-  const before = kept<unknown>();
-  const holder = kept<Held>();
-  return durableCase(
-    "L2 what was committed is there after the store was closed and opened again, and work goes on",
-    async (world) => {
-      const held = await world.running("p");
-      await world.step(
-        held,
-        { kind: "hold" },
-        {
-          create: [world.newChild("c", "p"), world.newRun("later", { threadId: id.thread("p") })],
-          openDelegations: [world.opening("c", "p")],
-          openTickets: [
-            { ticketId: id.ticket("t"), runId: id.run("p"), kind: "approval", deadlineInMs: 50, body: "{}" },
-          ],
-          deliver: [world.delivery("d", "p")],
-          signals: [world.signal("p", { control: true })],
-        },
-      );
-      await world.store.putPublication(world.tenant, { ref: PUBLICATION, name: "writer", body: "{}" });
-      before.set([await world.snapshot("p", "c", "later"), await world.store.listWorkers(world.tenant)]);
-      holder.set(held);
-    },
-    async (world) => {
-      const after = [await world.snapshot("p", "c", "later"), await world.store.listWorkers(world.tenant)];
-      assert.deepEqual(after, before.get());
-      assert.equal((await world.store.headPublication(world.tenant, "writer"))?.ref, PUBLICATION);
-      const last = (await world.log()).at(-1)?.seq ?? 0;
-      await world.step(holder.get(), { kind: "end", endKind: "completed" });
-      assert.ok(((await world.log()).at(-1)?.seq ?? 0) > last);
-      assert.equal((await world.row("later")).lane, true);
-    },
-  );
-}
-
-function cursorSurvives(): StoreContractCase {
-  const cursor = kept<string>();
-  return durableCase(
-    "L7 a cursor is good after the store was closed and opened again",
-    async (world) => {
-      await world.create(world.newRun("a"), world.newRun("b"));
-      cursor.set((await world.store.readFeed(world.tenant, "lifecycle", null, 1)).cursor);
-    },
-    async (world) => {
-      await world.create(world.newRun("c"));
-      const page = await world.store.readFeed(world.tenant, "lifecycle", cursor.get(), 10);
-      assert.deepEqual(
-        page.entries.map(({ entry }) => (entry.feed === "lifecycle" ? entry.row.runId : null)),
-        ["b", "c"].map(id.run),
-      );
-    },
-  );
 }
 
 /** Closing, opening again, and two connections at once. */
@@ -141,9 +60,68 @@ export const lifetimeCases: readonly StoreContractCase[] = [
     },
   },
 
-  repeatSurvives(),
-  everythingSurvives(),
-  cursorSurvives(),
+  durableCase(
+    "L5 a repeat returns the first receipt after the store was closed and opened again",
+    async (world) => {
+      const held = await world.running("p");
+      const draft = world.draft({
+        lane: world.lane(held),
+        create: [world.newChild("c", "p", { claim: true })],
+        claim: { incarnation: held.incarnation, carries: CARRIES, parent: false },
+      });
+      return { draft, first: await world.store.commit(draft) };
+    },
+    async (world, { draft, first }) => {
+      assert.deepEqual(await world.store.commit(draft), { ...first, kind: "duplicate" });
+      const other = await world.store.commit({ ...draft, digest: "other" });
+      assert.deepEqual(other, { kind: "conflict", firstDigest: draft.digest });
+    },
+  ),
+
+  durableCase(
+    "L2 what was committed is there after the store was closed and opened again, and work goes on",
+    async (world) => {
+      const held = await world.running("p");
+      await world.step(
+        held,
+        { kind: "hold" },
+        {
+          create: [world.newChild("c", "p"), world.newRun("later", { threadId: id.thread("p") })],
+          openDelegations: [world.opening("c", "p")],
+          openTickets: [
+            { ticketId: id.ticket("t"), runId: id.run("p"), kind: "approval", deadlineInMs: 50, body: "{}" },
+          ],
+          deliver: [world.delivery("d", "p")],
+          signals: [world.signal("p", { control: true })],
+        },
+      );
+      await world.store.putPublication(world.tenant, { ref: PUBLICATION, name: "writer", body: "{}" });
+      return { held, before: await allOf(world) };
+    },
+    async (world, { held, before }) => {
+      assert.deepEqual(await allOf(world), before);
+      const last = (await world.log()).at(-1)?.seq ?? 0;
+      await world.step(held, { kind: "end", endKind: "completed" });
+      assert.ok(((await world.log()).at(-1)?.seq ?? 0) > last);
+      assert.equal((await world.row("later")).lane, true);
+    },
+  ),
+
+  durableCase(
+    "L7 a cursor is good after the store was closed and opened again",
+    async (world) => {
+      await world.create(world.newRun("a"), world.newRun("b"));
+      return (await world.store.readFeed(world.tenant, "lifecycle", null, 1)).cursor;
+    },
+    async (world, cursor) => {
+      await world.create(world.newRun("c"));
+      const page = await world.store.readFeed(world.tenant, "lifecycle", cursor, 10);
+      assert.deepEqual(
+        page.entries.map(({ entry }) => (entry.feed === "lifecycle" ? entry.row.runId : null)),
+        ["b", "c"].map(id.run),
+      );
+    },
+  ),
 
   pairCase("L4 K21.3 of two connections that write from one version one commits", async (first, second) => {
     const held = await first.running("a");

@@ -1,6 +1,7 @@
 import { claimCases } from "./claim-cases.ts";
 import { commitCases } from "./commit-cases.ts";
 import type { StoreContractCase } from "./contract-case.ts";
+import { delegationCases } from "./delegation-cases.ts";
 import { deliveryCases } from "./delivery-cases.ts";
 import { feedCases } from "./feed-cases.ts";
 import { laneCases } from "./lane-cases.ts";
@@ -18,6 +19,7 @@ export const storeContract: readonly StoreContractCase[] = [
   ...commitCases,
   ...laneCases,
   ...signalCases,
+  ...delegationCases,
   ...deliveryCases,
   ...claimCases,
   ...workerCases,
