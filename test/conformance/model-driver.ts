@@ -1,13 +1,13 @@
 import { modelAgent } from "errand/model";
 import type { LanguageModelV3 } from "@ai-sdk/provider";
 import { z } from "zod";
-import type { RunHeader } from "../../src/domain/run/run-header.ts";
 import { type HistoryMessage, toolMessage } from "../../src/domain/thread/history.ts";
 import { type CallOutcome, failed } from "../../src/domain/tool-batch/call-outcome.ts";
 import { publishedBatch } from "../../src/domain/tool-batch/tool-batch.ts";
 import type { AgentDefinition } from "../../src/runtime/ports/agent.ts";
-import type { Move, MoveContext, WantedCall } from "../../src/runtime/ports/carrier.ts";
+import type { Move, WantedCall } from "../../src/runtime/ports/carrier.ts";
 import type { LiveDelta } from "../../src/runtime/ports/live-bus.ts";
+import { watchedContext } from "../../src/testing/move-context.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 
 /** Given to every provider package; it must turn up nowhere. */
@@ -39,33 +39,11 @@ export interface Driven {
   readonly deltas: readonly LiveDelta[];
 }
 
-/** A root Run of `agent` before its first move. */
-export function moveContext(
-  agent: AgentDefinition,
-  input: string,
-  emit: (delta: LiveDelta) => void,
-): MoveContext {
-  return {
-    header: { origin: null, agent: agent.name, outputSchema: agent.outputSchema } as unknown as RunHeader,
-    attempt: 1,
-    input,
-    history: [],
-    journal: [],
-    note: null,
-    answer: undefined,
-    stepsTaken: 0,
-    now: Date.now(),
-    emit,
-    warn: () => undefined,
-  };
-}
-
 /** Moves until the agent completes or fails for good, or has failed `attempts` times. */
 export async function drive(agent: AgentDefinition, input: string, attempts = 3): Promise<Driven> {
   const session = agent.open();
   const moves: Move[] = [];
-  const deltas: LiveDelta[] = [];
-  const base = moveContext(agent, input, (delta) => void deltas.push(delta));
+  const base = watchedContext(agent, { input, now: Date.now() });
   const history = [...session.prompt(base)];
   for (let step = 0, failures = 0; step < 10 && failures < attempts; step += 1) {
     const move = await session.next(
@@ -88,7 +66,7 @@ export async function drive(agent: AgentDefinition, input: string, attempts = 3)
     } else if (move.kind !== "fail" || !move.retryable) break;
   }
   session.dispose();
-  return { moves, history, deltas };
+  return { moves, history, deltas: base.deltas };
 }
 
 function answer(call: WantedCall): CallOutcome {

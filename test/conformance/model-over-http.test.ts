@@ -6,7 +6,8 @@ import { LLMock } from "@copilotkit/aimock";
 import { modelAgent } from "errand/model";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { SECRET, agentOn, drive, moveContext } from "./model-driver.ts";
+import { watchedContext } from "../../src/testing/move-context.ts";
+import { SECRET, agentOn, drive } from "./model-driver.ts";
 
 /*
  * A model agent over real HTTP on the loopback, against a mock of the providers' wire that is not ours, through the
@@ -242,7 +243,7 @@ describe.each(surfaces)("over HTTP: $name", ({ name, open }) => {
     const control = new AbortController();
     const reason = new Error("canceled by a person");
     const session = agent.open();
-    const context = moveContext(agent, "slow", () => control.abort(reason));
+    const context = watchedContext(agent, { input: "slow", emit: () => control.abort(reason) });
     const history = session.prompt(context);
     await expect(session.next({ ...context, history }, control.signal)).rejects.toBe(reason);
   });

@@ -158,7 +158,7 @@ function look(thrown: unknown): Seen {
     name: typeof error["name"] === "string" ? error["name"] : "",
     status: typeof status === "number" && status >= 300 ? status : undefined,
     begun: typeof status === "number" && status >= 200 && status < 300,
-    kind: said.filter((one) => typeof one === "string" && !SOCKET_CODE.test(one)).join(" "),
+    kind: withoutSecrets(said.filter((one) => typeof one === "string" && !SOCKET_CODE.test(one)).join(" ")),
     message: withoutSecrets(typeof message === "string" ? message : ""),
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
     causeCode: socketCode(error, 0),
