@@ -20,7 +20,7 @@ export function providerTools(
   mayAsk: boolean,
 ): readonly LanguageModelV3FunctionTool[] {
   const described = tools.map((tool) =>
-    functionTool(tool.name, tool.description, objectSchema(tool.inputSchema)),
+    functionTool(tool.name, tool.description, objectSchema(withoutDialect(tool.inputSchema))),
   );
   if (roster.length > 0) described.push(agentRunTool(roster));
   if (mayAsk) described.push(askTool());
