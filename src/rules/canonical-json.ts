@@ -12,6 +12,19 @@ export function canonicalJson(value: Json | undefined): string {
 
 const MAX_DEPTH = 256;
 
+const remembered = new WeakMap<object, string>();
+
+/**
+ * Computes the text of a value that will never change (a published schema) once; from then on it is looked up wherever
+ * the same object occurs. The caller promises not to change it.
+ */
+export function rememberCanonical<Value extends Json>(value: Value): Value {
+  if (typeof value === "object" && value !== null && !remembered.has(value)) {
+    remembered.set(value, write(value, 0));
+  }
+  return value;
+}
+
 function write(value: unknown, depth: number): string {
   if (value === null || value === undefined) return "null";
   switch (typeof value) {
@@ -27,6 +40,8 @@ function write(value: unknown, depth: number): string {
     default:
       throw new TypeError(`JSON cannot carry a ${typeof value}`);
   }
+  const known = remembered.get(value);
+  if (known !== undefined) return known;
   if (depth > MAX_DEPTH) throw new TypeError(`JSON nested deeper than ${MAX_DEPTH} levels, or a cycle`);
   if (Array.isArray(value)) {
     let text = "[";

@@ -1,3 +1,4 @@
+import { rememberCanonical } from "../../rules/canonical-json.ts";
 import { DEFAULT_LIMITS, type DelegationLimits } from "../../domain/delegation/limits.ts";
 import { ErrandError } from "../../domain/errand-error.ts";
 import type { PublicationRef, TenantId } from "../../domain/id.ts";
@@ -68,7 +69,7 @@ export class PublicationCatalog {
         "Publish the agent, or check the digest.",
       );
     }
-    const publication = decodePublication(row.body);
+    const publication = stable(decodePublication(row.body));
     this.#known.set(ref, publication);
     return publication;
   }
@@ -133,7 +134,7 @@ export class PublicationCatalog {
       ),
       definition: definition.definition,
     };
-    const publication: Publication = { ...content, ref: publicationRef(content) };
+    const publication = stable({ ...content, ref: publicationRef(content) });
     const loaded: LoadedAgent = {
       ref: publication.ref,
       definition,
@@ -147,6 +148,13 @@ export class PublicationCatalog {
     this.#known.set(publication.ref, publication);
     return loaded;
   }
+}
+
+/** A publication never changes, and its schemas go into every contract made for it. */
+function stable(publication: Publication): Publication {
+  rememberCanonical(publication.inputSchema);
+  rememberCanonical(publication.outputSchema);
+  return publication;
 }
 
 function checkedLimits(definition: AgentDefinition): DelegationLimits {

@@ -31,9 +31,9 @@ const LIFECYCLE = new Set<RunFact["type"]>([
   "delegation_closed",
 ]);
 
-/** A fact list as the log keeps it. */
+/** A fact list as the log keeps it: the order of its keys is the order in which the code above builds them. */
 export function encodeFacts(facts: readonly RunFact[]): string {
-  return canonicalJson(facts as unknown as Json);
+  return JSON.stringify(facts);
 }
 
 export interface LaneCommit {
@@ -156,7 +156,9 @@ export function encodeStartCommit(
   operationId: OperationId,
   delayMs: number,
 ): Commit {
-  const run = newRun(header, delayMs, false);
+  // Canonical, so that the same start is the same content whatever order its keys come in.
+  const fact = { type: "run_created", header, delayMs } as const;
+  const run = { ...newRun(header, delayMs, false), body: canonicalJson([fact] as unknown as Json) };
   return { ...emptyCommit(tenant, header.rootRunId, operationId, sha256Hex(run.body)), create: [run] };
 }
 
@@ -238,7 +240,7 @@ function deliveries(run: LoadedRun, facts: readonly LaneFact[]): Delivery[] {
     }
   }
   if (envelope === undefined) return [];
-  const body = canonicalJson(envelope as unknown as Json);
+  const body = JSON.stringify(envelope);
   return [{ ...common, parentRunId: origin.parentRunId, kind: envelope.kind, digest: sha256Hex(body), body }];
 }
 

@@ -52,11 +52,11 @@ export interface RunRow {
   readonly dueAt: number | null;
   readonly createdAt: number;
   readonly endedAt: number | null;
-  /** Small canonical JSON for lists and trees: attempt, usage, wait, end. Never a history. */
+  /** Small JSON for lists and trees: attempt, usage, wait, end. Never a history. */
   readonly summary: string;
 }
 
-/** One entry of the log: the facts that one commit wrote onto one Run, as canonical JSON text of an array. */
+/** One entry of the log: the facts that one commit wrote onto one Run, as the JSON text of an array. */
 export interface LogRow {
   /** Position in the store's log; opaque to users, increasing in commit order. */
   readonly seq: number;
@@ -113,7 +113,7 @@ export interface TicketRow {
   readonly status: "open" | "decided" | "closed";
   readonly openedAt: number;
   readonly deadlineAt: number | null;
-  /** Canonical JSON of the `ticket_opened` fact. */
+  /** JSON of the `ticket_opened` fact. */
   readonly body: string;
   readonly decisionId: string | null;
   readonly decisionDigest: string | null;
@@ -139,7 +139,7 @@ export interface NewRun {
   readonly claim: boolean;
 }
 
-/** How a lane commit leaves its Run. `parked`, `retry` and `ended` release the claim. */
+/** How a lane commit leaves its Run. Parking and ending release the claim. */
 export type LaneNext =
   | { readonly kind: "hold" }
   | {
@@ -149,7 +149,6 @@ export type LaneNext =
       /** The `signalSeq` seen; if it has moved the Run is not parked and stays claimed, while the rest stands. */
       readonly signalSeqSeen: number;
     }
-  | { readonly kind: "retry"; readonly dueInMs: number }
   | { readonly kind: "end"; readonly endKind: string };
 
 export interface LaneWrite {
@@ -343,12 +342,16 @@ export type LogScope =
   | { readonly rootRunId: RunId }
   | { readonly all: true };
 
-/** Told after something became ready or was signalled; may be lost, doubled or early (L-wakes are hints). */
+/** Told after something was committed; may be lost, doubled or early. No correctness depends on it. */
 export interface WakeHint {
   readonly tenant: TenantId;
   /** The Run that was signalled; null when it is only known that something changed. */
   readonly runId: RunId | null;
-  readonly kind: "ready" | "signal" | "log";
+  /**
+   * `ready`: it can be claimed. `signal`: it is running and was signalled. `ended`: it has ended. `log`: something was
+   * committed in the tenant.
+   */
+  readonly kind: "ready" | "signal" | "ended" | "log";
 }
 
 export interface Store {

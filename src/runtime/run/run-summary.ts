@@ -1,4 +1,3 @@
-import { canonicalJson } from "../../rules/canonical-json.ts";
 import { type Usage, addUsage } from "../../domain/budget/usage.ts";
 import type { RunState } from "../../domain/run/run.ts";
 import type { Wait } from "../../domain/run/wait.ts";
@@ -36,7 +35,7 @@ export function runSummary(state: RunState): RunSummary {
 }
 
 export function encodeSummary(state: RunState): string {
-  return canonicalJson(runSummary(state) as unknown as Parameters<typeof canonicalJson>[0]);
+  return JSON.stringify(runSummary(state));
 }
 
 export function decodeSummary(text: string): RunSummary {

@@ -53,6 +53,8 @@ export class RunDriver {
   #signalSeq = 0;
   #controlSeq = 0;
   #stalePending = true;
+  /** Stops the carrier: the Run is canceled, or the claim is lost. */
+  readonly #stop = new AbortController();
   #poke: () => void = () => undefined;
   #poked = false;
 
@@ -60,7 +62,11 @@ export class RunDriver {
     this.#host = host;
     this.claim = claim;
     this.#executions = new ToolExecutions(() => this.poke(false));
-    this.abort.signal.addEventListener("abort", () => this.poke(false), { once: true });
+    const lost = (): void => {
+      this.#stop.abort(this.abort.signal.reason);
+      this.poke(false);
+    };
+    this.abort.signal.addEventListener("abort", lost, { once: true });
   }
 
   /** Something happened to the Run from outside; look at it. */
@@ -75,7 +81,7 @@ export class RunDriver {
     } catch (error) {
       await this.#surrender(error);
     } finally {
-      this.#executions.abort(new LostClaim("the run has left this worker"));
+      if (this.#executions.busy) this.#executions.abort(new LostClaim("the run has left this worker"));
     }
   }
 
@@ -257,44 +263,37 @@ export class RunDriver {
   /** Asks the carrier, and keeps looking at what comes from outside meanwhile. */
   async #nextMove(session: CarrierSession, context: MoveContext): Promise<Move | Progress> {
     const staging = this.#staging;
-    const stop = new AbortController();
-    const onAbort = (): void => stop.abort(this.abort.signal.reason);
-    this.abort.signal.addEventListener("abort", onAbort, { once: true });
     let settled: { readonly move: Move } | { readonly error: unknown } | undefined;
-    const asked = session.next(context, stop.signal).then(
+    const asked = session.next(context, this.#stop.signal).then(
       (move) => void (settled = { move }),
       (error: unknown) => void (settled = { error }),
     );
     const over = asked.then(() => this.poke(false));
-    try {
-      if (!staging.empty && context.history.length === 0 && this.#run.state.nextStep > 1) {
-        await quiet(asked);
-        // The carrier takes longer than a moment: publish what it was told before waiting for it.
-        if (settled === undefined && (await this.#commit({})) !== "on") return "left";
-        if (this.#staging !== staging) return "on";
-      }
-      while (settled === undefined) {
-        await this.#event();
-        this.#stopIfAborted();
-        if (this.#stalePending) await this.#readPending();
-        const { cancel } = this.#run.state;
-        if (cancel !== null && settled === undefined) {
-          stop.abort(
-            new ErrandError(
-              "RUN_CANCELED",
-              `${this.claim.runId} is canceled: ${cancel.reason}.`,
-              "Stop working on it.",
-            ),
-          );
-          await Promise.race([over, this.#grace()]);
-          return "on";
-        }
-      }
-      if ("error" in settled) throw settled.error;
-      return settled.move;
-    } finally {
-      this.abort.signal.removeEventListener("abort", onAbort);
+    if (!staging.empty && context.history.length === 0 && this.#run.state.nextStep > 1) {
+      await quiet(asked);
+      // The carrier takes longer than a moment: publish what it was told before waiting for it.
+      if (settled === undefined && (await this.#commit({})) !== "on") return "left";
+      if (this.#staging !== staging) return "on";
     }
+    while (settled === undefined) {
+      await this.#event();
+      this.#stopIfAborted();
+      if (this.#stalePending) await this.#readPending();
+      const { cancel } = this.#run.state;
+      if (cancel !== null && settled === undefined) {
+        this.#stop.abort(
+          new ErrandError(
+            "RUN_CANCELED",
+            `${this.claim.runId} is canceled: ${cancel.reason}.`,
+            "Stop working on it.",
+          ),
+        );
+        await Promise.race([over, this.#grace()]);
+        return "on";
+      }
+    }
+    if ("error" in settled) throw settled.error;
+    return settled.move;
   }
 
   async #make(move: Move): Promise<Progress> {

@@ -94,13 +94,6 @@ export class CommitWriter {
         this.#parked = true;
         return;
       }
-      case "retry": {
-        const dueAt = this.#now + next.dueInMs;
-        runs.change(entry, { state: "ready", claimedBy: null, dueAt });
-        this.#parked = true;
-        if (next.dueInMs <= 0) this.#ready.add(entry);
-        return;
-      }
       case "end": {
         const successor = runs.end(entry, this.#now);
         if (successor?.row.state === "ready") this.#ready.add(successor);

@@ -65,7 +65,9 @@ class MemoryStore implements Store {
     if (rejection !== null) return rejection;
     const { receipt, stir } = new CommitWriter(tables, commit, now).write();
     this.#tellStir(commit.tenant, stir);
-    this.#wakes.tell([{ tenant: commit.tenant, runId: null, kind: "log" }]);
+    const { tenant, lane } = commit;
+    this.#wakes.tell([{ tenant, runId: null, kind: "log" }]);
+    if (lane?.next.kind === "end") this.#wakes.tell([{ tenant, runId: lane.runId, kind: "ended" }]);
     return { kind: "committed", receipt };
   }
 

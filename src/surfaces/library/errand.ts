@@ -28,7 +28,7 @@ import type { RuntimeSettings } from "../../runtime/step/runtime-settings.ts";
 import { type TaskNode, taskOf, taskTree } from "../../runtime/view/task-tree.ts";
 import { whyWaiting } from "../../runtime/view/why-waiting.ts";
 import type { Worker } from "../../runtime/worker/worker.ts";
-import { ChangeWatch } from "./change-watch.ts";
+import { EndWatch } from "./end-watch.ts";
 import { RunHandle } from "./run-handle.ts";
 import { type StreamEvent, type StreamOptions, streamTree } from "./stream.ts";
 
@@ -82,9 +82,11 @@ export class Errand implements AsyncDisposable {
   readonly #parts: ErrandParts;
   readonly #committer: Committer;
   readonly #closing = new AbortController();
+  readonly #ends: EndWatch;
 
   constructor(parts: ErrandParts) {
     this.#parts = parts;
+    this.#ends = new EndWatch(parts.store, parts.tenant, parts.clock, parts.pollMs);
     this.#committer = new Committer(parts.store, parts.clock, parts.telemetry);
   }
 
@@ -148,38 +150,40 @@ export class Errand implements AsyncDisposable {
   /** Waits for a Run's end, however it ends. */
   async end(runId: string, options: ResultOptions = {}): Promise<RunEnd> {
     const id = parseRunId(runId);
-    const { store, clock, pollMs } = this.#parts;
-    const watch = new ChangeWatch(store, this.tenant, clock, pollMs);
-    const limit = new AbortController();
-    const stop = AbortSignal.any([
-      limit.signal,
-      this.#closing.signal,
-      ...(options.signal === undefined ? [] : [options.signal]),
-    ]);
-    const cancel =
-      options.timeoutMs === undefined ? () => undefined : clock.timer(options.timeoutMs, () => limit.abort());
-    try {
-      for (;;) {
-        this.#open();
-        const row = await existingRun(store, this.tenant, id);
-        if (row.state === "ended") return await this.#endOf(id);
-        if (limit.signal.aborted) {
-          const why = await whyWaiting(store, this.tenant, row);
-          throw new ErrandError(
-            "WAIT_TIMEOUT",
-            `${id} has not ended within ${options.timeoutMs} ms; it is still ${row.state}. ${why}`,
-            "The run goes on: wait again, or cancel it.",
-            { details: { runId: id, state: row.state } },
-          );
-        }
-        await watch.next(stop).catch((error: unknown) => {
-          if (!limit.signal.aborted) throw error;
-        });
+    const { timeoutMs, signal } = options;
+    const until = timeoutMs === undefined ? null : this.#parts.clock.monotonic() + timeoutMs;
+    for (;;) {
+      this.#open();
+      signal?.throwIfAborted();
+      const row = await existingRun(this.store, this.tenant, id);
+      if (row.state === "ended") return this.#endOf(id);
+      const leftMs = until === null ? null : until - this.#parts.clock.monotonic();
+      if (leftMs !== null && leftMs <= 0) {
+        const why = await whyWaiting(this.store, this.tenant, row);
+        throw new ErrandError(
+          "WAIT_TIMEOUT",
+          `${id} has not ended within ${timeoutMs} ms; it is still ${row.state}. ${why}`,
+          "The run goes on: wait again, or cancel it.",
+          { details: { runId: id, state: row.state } },
+        );
       }
-    } finally {
-      cancel();
-      watch.close();
+      await this.#lookAgain(id, leftMs, signal);
     }
+  }
+
+  /** Resolves when the Run may have ended, the time is up, the signal aborts or this Errand closes. */
+  #lookAgain(runId: RunId, leftMs: number | null, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        forget();
+        cancel();
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const forget = this.#ends.watch(runId, done);
+      const cancel = leftMs === null ? () => undefined : this.#parts.clock.timer(leftMs, done);
+      signal?.addEventListener("abort", done, { once: true });
+    });
   }
 
   /** One Run as it stands, with the reason why it is not running. */
@@ -330,6 +334,7 @@ export class Errand implements AsyncDisposable {
     const failures: unknown[] = [];
     await this.#parts.worker?.stop(options.graceMs ?? 5_000).catch((error: unknown) => failures.push(error));
     this.#closing.abort(closedError());
+    this.#ends.close();
     await this.store.close().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw new AggregateError(failures, "Errand did not close cleanly");
   }

@@ -177,17 +177,6 @@ export const laneCases: readonly StoreContractCase[] = [
     assert.deepEqual([row.state, row.signalSeq, row.claimedBy], ["ready", 1, null]);
   }),
 
-  storeCase("L4 retry makes the Run ready, to be claimed after its delay", async (world) => {
-    const held = await world.running("a");
-    const receipt = await world.step(held, { kind: "retry", dueInMs: 2_000 });
-    assert.equal(receipt.parked, true);
-    const row = await world.row("a");
-    assert.deepEqual([row.state, row.claimedBy, row.dueAt], ["ready", null, world.clock.now() + 2_000]);
-    assert.deepEqual(await world.claim(held.incarnation), []);
-    world.clock.advance(2_000);
-    assert.equal((await world.claim(held.incarnation)).length, 1);
-  }),
-
   storeCase("L3 an end releases the lane for good", async (world) => {
     const held = await world.running("a");
     const receipt = await world.step(held, { kind: "end", endKind: "completed" });

@@ -102,7 +102,6 @@ class Walk {
       { kind: "hold" },
       { kind: "park", state: PARKED[this.#below(3)] ?? "waiting", dueInMs: this.#below(200), signalSeqSeen },
       { kind: "park", state: "waiting", dueInMs: null, signalSeqSeen },
-      { kind: "retry", dueInMs: this.#below(200) },
       { kind: "end", endKind: "completed" },
     ] as const;
     const parent = this.#pick(this.#names);

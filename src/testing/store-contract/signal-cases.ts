@@ -30,15 +30,6 @@ export const signalCases: readonly StoreContractCase[] = [
     assert.equal(receipt.signalSeq, 1);
   }),
 
-  storeCase("L4 a signal does not hurry a Run that is ready later", async (world) => {
-    const held = await world.running("a");
-    await world.step(held, { kind: "retry", dueInMs: 500 });
-    const { dueAt } = await world.row("a");
-    await world.committed({ signals: [world.signal("a")] });
-    const row = await world.row("a");
-    assert.deepEqual([row.state, row.dueAt, row.signalSeq], ["ready", dueAt, 1]);
-  }),
-
   storeCase("L4 a message leaves a delayed Run delayed, a control makes it ready", async (world) => {
     await world.create(world.newRun("a", { delayMs: 60_000 }));
     await world.committed({ signals: [world.signal("a")] });
