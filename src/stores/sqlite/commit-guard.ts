@@ -1,6 +1,6 @@
-import type { ThreadId } from "../../domain/id.ts";
-import type { Commit, CommitOutcome, LaneWrite, Receipt } from "../../runtime/ports/store.ts";
-import type { RunState, RunsAtWork } from "./run-state.ts";
+import type { TenantId, ThreadId } from "../../domain/id.ts";
+import type { Commit, CommitOutcome, LaneWrite, NewRun, Receipt } from "../../runtime/ports/store.ts";
+import type { RunState, RunsAtWork, ThreadEnd } from "./run-state.ts";
 import type { Transaction } from "./transaction.ts";
 
 type Rejection = Exclude<CommitOutcome, { readonly kind: "committed" }>;
@@ -42,12 +42,15 @@ function refusal(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection |
   const { sql } = tx;
   const { tenant } = commit;
   const created = commit.create;
-  for (const run of created) {
-    const isTwice = created.length > 1 && created.some((other) => other !== run && other.runId === run.runId);
+  for (let at = 0; at < created.length; at++) {
+    const run = created[at];
+    if (run === undefined) continue;
+    const earlier = created.slice(0, at);
+    const isTwice = earlier.some((other) => other.runId === run.runId);
     if (isTwice || sql.runNo.get(tenant, run.runId) !== undefined) {
       return { kind: "refused", reason: "run_exists" };
     }
-    if (run.parentRunId === null && isChildThread(tx, commit, run.threadId)) {
+    if (run.parentRunId === null && isChildThread(tx, tenant, run.threadId, earlier)) {
       return { kind: "refused", reason: "thread_not_root" };
     }
   }
@@ -73,11 +76,13 @@ function refusal(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection |
   return null;
 }
 
-/** A child's thread starts with the child, and no root Run is let onto it. */
-function isChildThread(tx: Transaction, commit: Commit, threadId: ThreadId): boolean {
-  const first = tx.sql.firstOnThread.get(commit.tenant, threadId) as
-    | { readonly parentRunId: string | null }
-    | undefined;
-  if (first !== undefined) return first.parentRunId !== null;
-  return commit.create.some((other) => other.parentRunId !== null && other.threadId === threadId);
+function isChildThread(
+  tx: Transaction,
+  tenant: TenantId,
+  threadId: ThreadId,
+  earlier: readonly NewRun[],
+): boolean {
+  const last = tx.sql.lastOnThread.get(tenant, threadId) as ThreadEnd | undefined;
+  if (last !== undefined && last.parentRunId !== null) return true;
+  return earlier.some((other) => other.parentRunId !== null && other.threadId === threadId);
 }

@@ -19,6 +19,7 @@ import {
   raiseSignal,
   takeClaim,
   writeRun,
+  type ThreadEnd,
 } from "./run-state.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -71,6 +72,7 @@ class Application {
     this.#claimParent();
     this.#runs.write();
     this.#tx.hint(commit.tenant, null, "log");
+    if (commit.lane?.next.kind === "end") this.#tx.hint(commit.tenant, commit.lane.runId, "ended");
 
     const receipt: Receipt = {
       at: this.#tx.now,
@@ -118,12 +120,6 @@ class Application {
         run.claimedBy = null;
         run.dueAt = next.dueInMs === null ? null : now + next.dueInMs;
         break;
-      case "retry":
-        this.#parked = true;
-        run.state = "ready";
-        run.claimedBy = null;
-        run.dueAt = now + next.dueInMs;
-        break;
       case "end":
         run.state = "ended";
         run.lane = 0;
@@ -140,10 +136,10 @@ class Application {
     }
     writeRun(sql, run, write.summary);
     if (run.dueAt !== null) this.#hintDue(run);
-    if (run.endedAt !== null && run.parentRunId === null) this.#passLane(run);
+    if (run.endedAt !== null) this.#passLane(run);
   }
 
-  /** Only a root Run's thread can have others queued on it. */
+  /** To the oldest Run that is queued on the thread. */
   #passLane(from: RunState): void {
     const { now, sql } = this.#tx;
     const { tenant } = this.#commit;
@@ -165,18 +161,14 @@ class Application {
     let threadNo = runNo;
     let version = 0;
     let hasLane = true;
-    if (run.parentRunId === null) {
-      const last = sql.lastOnThread.get(tenant, run.threadId) as
-        | { readonly version: number; readonly endedAt: number | null }
-        | undefined;
-      if (last !== undefined) {
-        threadNo = (sql.firstOnThread.get(tenant, run.threadId) as { runNo: number }).runNo;
-        hasLane = last.endedAt !== null;
-        const holder = hasLane
-          ? last
-          : (sql.holderOnThread.get(tenant, run.threadId) as { readonly version: number } | undefined);
-        version = holder === undefined ? 0 : holder.version;
-      }
+    const last = sql.lastOnThread.get(tenant, run.threadId) as ThreadEnd | undefined;
+    if (last !== undefined) {
+      threadNo = last.threadNo;
+      hasLane = last.endedAt !== null;
+      const holder = hasLane
+        ? last
+        : (sql.holderOnThread.get(tenant, run.threadId) as { readonly version: number } | undefined);
+      version = holder === undefined ? 0 : holder.version;
     }
     let rootNo = runNo;
     let parentNo = 0;
@@ -223,8 +215,17 @@ class Application {
       run.summary,
     );
     this.#log.addAt(runNo, { runNo, rootNo, threadNo }, "signal", version, 0, true, run.body);
+    if (run.parentRunId !== null && !this.#opens(run.runId)) sql.childCreated.run(tenant, run.runId);
     if (granted) this.#claimed.push(this.#claimedAtBirth(run.runId, version));
     else if (hasLane && run.delayMs === 0) this.#tx.hint(tenant, run.runId, "ready");
+  }
+
+  #creates(runId: RunId): boolean {
+    return this.#commit.create.some((run) => run.runId === runId);
+  }
+
+  #opens(childRunId: RunId): boolean {
+    return this.#commit.openDelegations.some((row) => row.childRunId === childRunId);
   }
 
   #claimedAtBirth(runId: RunId, version: number): ClaimedRun {
@@ -265,6 +266,7 @@ class Application {
         row.target,
         row.contractVersion,
         row.contractDigest,
+        this.#creates(row.childRunId) || this.#numberOf(row.childRunId) !== undefined ? 0 : 1,
       );
     }
     for (const id of cancelDelegations) sql.cancelDelegation.run(tenant, id);

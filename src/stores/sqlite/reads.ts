@@ -112,10 +112,9 @@ export const READS = {
   delegationsAll: delegations(`tenant = ?`),
   // delegations_intent
   pendingIntents: delegations(`tenant = ? AND status = 'cancel_requested' AND intent_delivered = 0`),
-  // delegations_open, runs_id for the child, then pk for the parent
-  orphaned: delegations(`tenant = ? AND status = 'open'
-    AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.tenant = delegations.tenant AND c.run_id = delegations.child_run_id)
-    AND EXISTS (SELECT 1 FROM runs p WHERE p.run_no = delegations.parent_no AND p.ended_at IS NULL)`),
+  // delegations_childless, then pk for the parent
+  orphaned: delegations(`tenant = ? AND childless = 1 AND status = 'open'
+    AND EXISTS (SELECT 1 FROM runs WHERE run_no = delegations.parent_no AND ended_at IS NULL)`),
 
   // workers_incarnation
   workers: `SELECT tenant, incarnation, name, host, pid, started_at AS startedAt, heartbeat_at AS heartbeatAt, dead,
@@ -131,12 +130,12 @@ export const READS = {
   // publications_ref
   publications: `SELECT ${PUBLICATION_ROW} FROM publications WHERE tenant = ? ORDER BY publication_no`,
 
-  // log_lifecycle
+  // log_feeds
   lifecycle: `SELECT ${LOG_ROW} WHERE log.tenant = ? AND log.lifecycle = 1 AND log.seq > ? ORDER BY log.seq LIMIT ?`,
   // events_tenant
   events: `SELECT seq, at, kind, incarnation, run_id AS runId, epoch FROM events WHERE tenant = ? AND seq >= ?
     ORDER BY seq LIMIT ?`,
-  // log_claims
+  // log_feeds
   claims: `SELECT seq, at, claimed_by AS incarnation, receipt FROM log WHERE tenant = ? AND claimed_by IS NOT NULL AND seq >= ? ORDER BY seq LIMIT ?`,
 
   storeId: `SELECT value FROM meta WHERE key = 'store_id'`,

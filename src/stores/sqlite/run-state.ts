@@ -26,6 +26,14 @@ export interface RunState {
   dirty: number;
 }
 
+/** The newest Run of a thread, as `lastOnThread` reads it. */
+export interface ThreadEnd {
+  readonly threadNo: number;
+  readonly parentRunId: RunId | null;
+  readonly version: number;
+  readonly endedAt: number | null;
+}
+
 export const MS_PER_PRIORITY = 60_000;
 
 export function claimKey(dueAt: number | null, priority: number): number | null {

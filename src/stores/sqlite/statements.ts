@@ -33,12 +33,10 @@ export const SQL = {
   runNo: `SELECT run_no AS runNo FROM runs WHERE tenant = ? AND run_id = ?`,
   // runs_id
   rootOf: `SELECT root_run_id AS rootRunId FROM runs WHERE tenant = ? AND run_id = ?`,
-  // runs_thread
-  firstOnThread: `SELECT run_no AS runNo, parent_run_id AS parentRunId FROM runs WHERE tenant = ? AND thread_id = ?
-    ORDER BY run_no LIMIT 1`,
-  // runs_thread; the lane passes in order of creation, so the newest Run tells whether any is live
-  lastOnThread: `SELECT version, ended_at AS endedAt FROM runs WHERE tenant = ? AND thread_id = ?
-    ORDER BY run_no DESC LIMIT 1`,
+  // runs_thread; the lane passes in order of creation, so the newest Run tells whether any is live; and once a child is on
+  // the thread no root Run is let onto it, so the newest also tells whether it is a child's
+  lastOnThread: `SELECT thread_no AS threadNo, parent_run_id AS parentRunId, version, ended_at AS endedAt FROM runs
+    WHERE tenant = ? AND thread_id = ? ORDER BY run_no DESC LIMIT 1`,
   // runs_thread; only queued Runs are newer than the lane's holder
   holderOnThread: `SELECT version FROM runs WHERE tenant = ? AND thread_id = ? AND lane = 1 ORDER BY run_no DESC LIMIT 1`,
   // runs_thread; what follows the lane's holder is queued
@@ -68,11 +66,12 @@ export const SQL = {
   // pk
   claimRun: `UPDATE runs SET state = 'running', epoch = epoch + 1, fruitless_claims = fruitless_claims + 1, claimed_by = ?,
     due_at = NULL, claim_key = NULL WHERE run_no = ?`,
-  // runs_claimed
-  heldBy: `SELECT ${CLAIMED} FROM runs WHERE tenant = ? AND claimed_by = ? ORDER BY run_no`,
-  // runs_claimed
+  // runs_live
+  heldBy: `SELECT ${CLAIMED} FROM runs WHERE tenant = ? AND claimed_by = ? AND ended_at IS NULL
+    ORDER BY run_no`,
+  // runs_live
   freeRunsOf: `UPDATE runs SET state = 'ready', claimed_by = NULL, due_at = ?, claim_key = ? - priority * 60000,
-    epoch = epoch + 1 WHERE tenant = ? AND claimed_by = ?`,
+    epoch = epoch + 1 WHERE tenant = ? AND claimed_by = ? AND ended_at IS NULL`,
   // runs_id
   releaseRun: `UPDATE runs SET state = 'ready', claimed_by = NULL, due_at = ?, claim_key = ? - priority * 60000,
     epoch = epoch + 1, fruitless_claims = max(fruitless_claims - 1, 0)
@@ -82,8 +81,8 @@ export const SQL = {
 
   // delegations_id
   openDelegation: `INSERT INTO delegations (tenant, delegation_id, root_no, parent_no, root_run_id, parent_run_id,
-    child_run_id, step, call_index, target, status, contract_version, contract_digest, intent_delivered)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, 0) ON CONFLICT DO NOTHING`,
+    child_run_id, step, call_index, target, status, contract_version, contract_digest, intent_delivered,
+    childless) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
   // delegations_id
   closeDelegation: `UPDATE delegations SET status = 'closed' WHERE tenant = ? AND delegation_id = ?`,
   // delegations_id
@@ -91,6 +90,9 @@ export const SQL = {
     WHERE tenant = ? AND delegation_id = ? AND status = 'open'`,
   // delegations_id
   intentDelivered: `UPDATE delegations SET intent_delivered = 1 WHERE tenant = ? AND delegation_id = ?`,
+  // delegations_childless
+  childCreated: `UPDATE delegations SET childless = 0
+    WHERE tenant = ? AND child_run_id = ? AND childless = 1 AND status = 'open'`,
 
   // inbox_delegation
   findEnvelope: `SELECT kind, digest FROM inbox WHERE tenant = ? AND delegation_id = ?`,

@@ -66,6 +66,7 @@ export class Wakes {
       this.tell([
         { tenant, runId: null, kind: "ready" },
         { tenant, runId: null, kind: "signal" },
+        { tenant, runId: null, kind: "ended" },
         { tenant, runId: null, kind: "log" },
       ]);
     }

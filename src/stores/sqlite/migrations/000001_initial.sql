@@ -49,10 +49,9 @@ CREATE UNIQUE INDEX runs_id ON runs (tenant, run_id);
 CREATE INDEX runs_thread ON runs (tenant, thread_id);
 CREATE INDEX runs_tenant ON runs (tenant, run_no);
 CREATE INDEX runs_tree ON runs (root_no, parent_no);
-CREATE INDEX runs_live ON runs (tenant, run_no) WHERE ended_at IS NULL;
+CREATE INDEX runs_live ON runs (tenant, claimed_by) WHERE ended_at IS NULL;
 CREATE INDEX runs_claimable ON runs (tenant, claim_key, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
 CREATE INDEX runs_due ON runs (tenant, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
-CREATE INDEX runs_claimed ON runs (tenant, claimed_by) WHERE claimed_by IS NOT NULL;
 
 -- The facts. A commit that touches no Run leaves a row with run_no 0, which only keeps its operation id.
 CREATE TABLE log (
@@ -79,8 +78,7 @@ CREATE UNIQUE INDEX log_operation ON log (tenant, operation_id) WHERE operation_
 CREATE INDEX log_root ON log (root_no, seq);
 CREATE INDEX log_thread ON log (thread_no, seq);
 CREATE INDEX log_signal ON log (run_no, signal) WHERE signal > 0;
-CREATE INDEX log_lifecycle ON log (tenant, seq) WHERE lifecycle = 1;
-CREATE INDEX log_claims ON log (tenant, seq) WHERE claimed_by IS NOT NULL;
+CREATE INDEX log_feeds ON log (tenant, seq) WHERE lifecycle = 1 OR claimed_by IS NOT NULL;
 
 -- What workers do, for the operational feed. Numbered from the log's sequence, so that one order holds for both.
 CREATE TABLE events (
@@ -110,12 +108,14 @@ CREATE TABLE delegations (
   status TEXT NOT NULL,
   contract_version INTEGER NOT NULL,
   contract_digest TEXT NOT NULL,
-  intent_delivered INTEGER NOT NULL
+  intent_delivered INTEGER NOT NULL,
+  -- 1 until the child has a Run row; they are made in one commit, so it is hardly ever 1.
+  childless INTEGER NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX delegations_id ON delegations (tenant, delegation_id);
 CREATE INDEX delegations_tree ON delegations (root_no, parent_no);
-CREATE INDEX delegations_open ON delegations (tenant) WHERE status = 'open';
+CREATE INDEX delegations_childless ON delegations (tenant, child_run_id) WHERE childless = 1 AND status = 'open';
 CREATE INDEX delegations_intent ON delegations (tenant) WHERE status = 'cancel_requested' AND intent_delivered = 0;
 
 -- At most one envelope for each delegation.
