@@ -61,6 +61,22 @@ export const claimCases: readonly StoreContractCase[] = [
     assert.deepEqual(await names(world, "w1"), ["b", "a", "c", "late"].map(id.run));
   }),
 
+  storeCase("L4 the order of claims holds across publications", async (world) => {
+    const incarnation = await world.worker("w1");
+    const painter = id.publication("painter");
+    await world.create(
+      world.newRun("a", { publication: painter }),
+      world.newRun("b"),
+      world.newRun("c", { publication: painter }),
+      world.newRun("d"),
+    );
+    const claimed = await world.claim(incarnation, 10, new Set([PUBLICATION, painter]));
+    assert.deepEqual(
+      claimed.map((run) => run.runId),
+      ["a", "b", "c", "d"].map(id.run),
+    );
+  }),
+
   storeCase("K7.4 a step of priority is worth a minute of waiting, so nothing starves", async (world) => {
     await world.worker("w1");
     await world.create(world.newRun("old"));
@@ -283,6 +299,16 @@ export const claimCases: readonly StoreContractCase[] = [
       receipt.claimed.map((run) => [run.runId, run.signalSeq]),
       [[id.run("p"), 2]],
     );
+  }),
+
+  storeCase("L15 a parent that was signalled without a delivery is left ready", async (world) => {
+    const child = await family(world);
+    const receipt = await world.step(child, END, {
+      signals: [world.signal("p")],
+      claim: claimBy(child, true),
+    });
+    assert.deepEqual(receipt.claimed, []);
+    assert.equal((await world.row("p")).state, "ready");
   }),
 
   storeCase("L15 a parent whose timer is due is no older work in the way of its own claim", async (world) => {

@@ -231,6 +231,10 @@ export const commitCases: readonly StoreContractCase[] = [
     const again: CommitOutcome = await world.store.commit(draft);
     assert.ok(again.kind === "duplicate");
     assert.equal(again.receipt.at, at);
+    Object.assign(again.receipt, { at: 0 });
+    const third = await world.store.commit(draft);
+    assert.ok(third.kind === "duplicate");
+    assert.equal(third.receipt.at, at);
   }),
 
   storeCase(

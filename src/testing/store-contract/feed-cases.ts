@@ -248,6 +248,19 @@ export const feedCases: readonly StoreContractCase[] = [
     },
   ),
 
+  storeCase("S4 a hint names a Run that has ended, and tells when its lane passes on", async (world) => {
+    const held = await world.running("a");
+    await world.create(world.newRun("b", { threadId: id.thread("a") }));
+    const step = await hintsOf(world, () => world.step(held));
+    assert.ok(step.every((hint) => hint.kind !== "ended"));
+    const ended = await hintsOf(world, () => world.step(held, { kind: "end", endKind: "completed" }));
+    assert.deepEqual(
+      ended.filter((hint) => hint.kind === "ended"),
+      [{ tenant: world.tenant, runId: id.run("a"), kind: "ended" }],
+    );
+    assert.ok(ended.some((hint) => hint.kind === "ready"));
+  }),
+
   storeCase("S4 a hint comes after its commit is there to be read", async (world) => {
     const reads: Promise<unknown>[] = [];
     const stop = world.store.onWake(() => reads.push(world.store.getRun(world.tenant, id.run("a"))));

@@ -30,6 +30,15 @@ export const signalCases: readonly StoreContractCase[] = [
     assert.equal(receipt.signalSeq, 1);
   }),
 
+  storeCase("L4 a signal leaves a ready Run its place in the order of claims", async (world) => {
+    await world.create(world.newRun("a"));
+    const { dueAt } = await world.row("a");
+    world.clock.advance(50);
+    await world.committed({ signals: [world.signal("a"), world.signal("a", { control: true })] });
+    const row = await world.row("a");
+    assert.deepEqual([row.state, row.dueAt, row.signalSeq, row.controlSeq], ["ready", dueAt, 2, 1]);
+  }),
+
   storeCase("L4 a message leaves a delayed Run delayed, a control makes it ready", async (world) => {
     await world.create(world.newRun("a", { delayMs: 60_000 }));
     await world.committed({ signals: [world.signal("a")] });
