@@ -35,6 +35,7 @@ export interface StartedRun {
   readonly threadId: ThreadId;
   /** False if a start with the same key had made the Run before. */
   readonly created: boolean;
+  readonly header: RunHeader;
 }
 
 /** Starts a root Run in one commit. Its ids are a function of the key, or drawn when there is none. */
@@ -96,9 +97,9 @@ export async function startRun(
   );
   switch (outcome.kind) {
     case "committed":
-      return { runId, threadId, created: true };
+      return { runId, threadId, created: true, header };
     case "duplicate":
-      return { runId, threadId, created: false };
+      return { runId, threadId, created: false, header };
     case "conflict":
       throw new ErrandError(
         "START_CONFLICT",

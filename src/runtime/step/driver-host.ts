@@ -4,7 +4,7 @@ import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CarrierSession } from "../ports/carrier.ts";
 import type { LiveBus } from "../ports/live-bus.ts";
-import type { ClaimedRun, Store } from "../ports/store.ts";
+import type { ClaimedRun, InboxRow, Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { LoadedRun } from "../run/loaded-run.ts";
 import type { RuntimeSettings } from "./runtime-settings.ts";
@@ -13,6 +13,8 @@ import type { RuntimeSettings } from "./runtime-settings.ts";
 export interface WarmRun {
   readonly run: LoadedRun;
   readonly session: CarrierSession | null;
+  /** Signals it had seen when it was put away. */
+  readonly signalSeq: number;
 }
 
 /** What a driver needs of the worker that runs it. */
@@ -33,8 +35,8 @@ export interface DriverHost {
   freeSlots(): number;
   /** True once the worker hands its Runs back. */
   readonly draining: boolean;
-  /** Takes over claims that a commit granted. */
-  adopt(claims: readonly ClaimedRun[]): void;
+  /** Takes over claims that a commit granted; `handed` is what that commit delivered to them. */
+  adopt(claims: readonly ClaimedRun[], handed: readonly InboxRow[]): void;
   /** Keeps a parked or a newly created Run in memory for its next claim; bounded, the oldest go first. */
   keepWarm(runId: RunId, warm: WarmRun): void;
   takeWarm(runId: RunId): WarmRun | undefined;

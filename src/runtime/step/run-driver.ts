@@ -45,6 +45,7 @@ export class RunDriver {
   readonly abort: AbortController = new AbortController();
   readonly #host: DriverHost;
   readonly #executions: ToolExecutions;
+  readonly #handed: readonly InboxRow[];
   readonly #inbox = new Map<DelegationId, InboxRow>();
   #run!: LoadedRun;
   #staging!: Staging;
@@ -58,8 +59,9 @@ export class RunDriver {
   #poke: () => void = () => undefined;
   #poked = false;
 
-  constructor(host: DriverHost, claim: ClaimedRun) {
+  constructor(host: DriverHost, claim: ClaimedRun, handed: readonly InboxRow[] = []) {
     this.#host = host;
+    this.#handed = handed;
     this.claim = claim;
     this.#executions = new ToolExecutions(() => this.poke(false));
     const lost = (): void => {
@@ -99,8 +101,9 @@ export class RunDriver {
     if (warm !== undefined && warm.run.version === version) {
       this.#use(warm.run);
       this.#session = warm.session;
-      // A Run that was created a moment ago and has no signal yet has nothing pending.
-      this.#stalePending = signalSeq > 0;
+      // Nothing else has come than what was handed over: there is nothing to read.
+      this.#stalePending = signalSeq !== warm.signalSeq + this.#handed.length;
+      if (!this.#stalePending) for (const row of this.#handed) this.#inbox.set(row.delegationId, row);
       return;
     }
     warm?.session?.dispose();
@@ -520,17 +523,25 @@ export class RunDriver {
     for (const child of children) {
       const created = LoadedRun.created({ type: "run_created", header: child, delayMs: 0 });
       if (receipt.claimed.some((claim) => claim.runId === child.runId)) {
-        host.keepWarm(child.runId, { run: created, session: null });
+        host.keepWarm(child.runId, { run: created, session: null, signalSeq: 0 });
       }
     }
-    if (receipt.claimed.length > 0) host.adopt(receipt.claimed);
+    if (receipt.claimed.length > 0) {
+      const status = "unread" as const;
+      host.adopt(
+        receipt.claimed,
+        commit.deliver.map((delivery) => ({ tenant: host.tenant, ...delivery, status })),
+      );
+    }
     if (facts.some((fact) => fact.type === "delegation_cancel_requested")) host.intentsRecorded();
     if (last?.type === "run_ended") {
       this.#session?.dispose();
       return "left";
     }
     if (!receipt.parked) return "on";
-    host.keepWarm(this.claim.runId, { run, session: this.#session });
+    // With an envelope left unread, the next claim has to look at the inbox again.
+    const signalSeq = this.#inbox.size === 0 ? this.#signalSeq : -1;
+    host.keepWarm(this.claim.runId, { run, session: this.#session, signalSeq });
     return "left";
   }
 

@@ -1,12 +1,14 @@
 import { ErrandError } from "../../domain/errand-error.ts";
 import type { IncarnationId, RunId, TenantId } from "../../domain/id.ts";
+import type { RunHeader } from "../../domain/run/run-header.ts";
 import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
 import { Committer } from "../commit/committer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LiveBus } from "../ports/live-bus.ts";
-import type { ClaimedRun, Store } from "../ports/store.ts";
+import type { ClaimedRun, InboxRow, Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { deliverIntents, reportOrphans } from "../propagation/sweeps.ts";
+import { LoadedRun } from "../run/loaded-run.ts";
 import type { DriverHost } from "../step/driver-host.ts";
 import { LostClaim, RunDriver } from "../step/run-driver.ts";
 import type { RuntimeSettings } from "../step/runtime-settings.ts";
@@ -163,12 +165,24 @@ export class Worker implements DriverHost {
     if (!this.#stop.signal.aborted) this.#warm.keep(runId, warm);
   }
 
+  /** Keeps a root Run that this process has just created in memory: it is likely to claim it next. */
+  expect(header: RunHeader, delayMs: number): void {
+    const run = LoadedRun.created({ type: "run_created", header, delayMs });
+    if (this.carries.has(header.publication))
+      this.keepWarm(header.runId, { run, session: null, signalSeq: 0 });
+  }
+
   takeWarm(runId: RunId): ReturnType<DriverHost["takeWarm"]> {
     return this.#warm.take(runId);
   }
 
-  adopt(claims: readonly ClaimedRun[]): void {
-    for (const claim of claims) this.#drive(claim);
+  adopt(claims: readonly ClaimedRun[], handed: readonly InboxRow[]): void {
+    for (const claim of claims) {
+      this.#drive(
+        claim,
+        handed.filter((row) => row.parentRunId === claim.runId),
+      );
+    }
   }
 
   intentsRecorded(): void {
@@ -201,7 +215,7 @@ export class Worker implements DriverHost {
         if (limit === 0 || this.draining || this.#stop.signal.aborted) break;
         const { incarnation } = this;
         const claims = await this.store.claim(this.tenant, { incarnation, carries: this.carries, limit });
-        if (incarnation === this.incarnation) this.adopt(claims);
+        if (incarnation === this.incarnation) this.adopt(claims, []);
       } while (this.#claimAgain);
     } finally {
       this.#claiming = false;
@@ -229,7 +243,7 @@ export class Worker implements DriverHost {
       } else if (claim.signalSeq !== driver.claim.signalSeq || claim.controlSeq !== driver.claim.controlSeq)
         driver.wake();
     }
-    for (const claim of held) if (!known.has(claim.runId)) this.#drive(claim);
+    for (const claim of held) if (!known.has(claim.runId)) this.#drive(claim, []);
   }
 
   /** What any worker does for all: finds dead workers, delivers intents, reports missing children. */
@@ -271,14 +285,14 @@ export class Worker implements DriverHost {
     this.claimSoon();
   }
 
-  #drive(claim: ClaimedRun): void {
+  #drive(claim: ClaimedRun, handed: readonly InboxRow[]): void {
     if (this.#stop.signal.aborted) return;
     const before = this.#drivers.get(claim.runId);
     if (before !== undefined) {
       if (before.driver.claim.epoch >= claim.epoch) return;
       before.driver.abort.abort(new LostClaim("a newer claim has come"));
     }
-    const driver = new RunDriver(this, claim);
+    const driver = new RunDriver(this, claim, handed);
     const done = (before?.done ?? Promise.resolve())
       .then(() => driver.drive())
       .then(() => {

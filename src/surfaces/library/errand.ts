@@ -118,6 +118,8 @@ export class Errand implements AsyncDisposable {
     const draw = (): string => this.#parts.ids.next();
     const { signal } = this.#closing;
     const started = await startRun(this.#committer, this.tenant, publication, value, options, draw, signal);
+    if (started.created && options.threadId === undefined)
+      this.#parts.worker?.expect(started.header, options.delayMs ?? 0);
     return new RunHandle<Output>(this, started.runId, started.threadId);
   }
 
