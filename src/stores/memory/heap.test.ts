@@ -24,6 +24,10 @@ describe("heap", () => {
           expect(heap.first).toBe(smallest);
           expect(heap.size).toBe(inside.length);
         }
+        for (const node of inside.toSorted((a, b) => a.key - b.key || a.order - b.order)) {
+          expect(heap.first).toBe(node);
+          node.leave();
+        }
       }),
       { numRuns: 500 },
     );
