@@ -76,6 +76,22 @@ describe("replay", () => {
     expect(recorder.journal).toHaveLength(1);
   });
 
+  it("tries again when foreign work fails on the way back to where the function was", async () => {
+    const recorder = new Recorder();
+    let foreign = Promise.resolve();
+    const definition = agent(async (ctx) => {
+      await foreign;
+      return await ctx.tool(echo, { n: 1 });
+    });
+    await recorder.play(definition.open());
+    foreign = Promise.reject(new Error("no network"));
+    expect(await recorder.play(definition.open())).toMatchObject({
+      kind: "fail",
+      retryable: true,
+      error: { code: "agent_error", message: "no network" },
+    });
+  });
+
   it("refuses a function that goes on differently from its record", async () => {
     const call = (value: number) => (ctx: FunctionContext<Json>) => ctx.tool(echo, { n: value });
     const both = (ctx: FunctionContext<Json>) =>

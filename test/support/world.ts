@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, vi } from "vitest";
+import type { AgentDefinition } from "../../src/runtime/ports/agent.ts";
+import type { Clock } from "../../src/runtime/ports/clock.ts";
+import type { Store } from "../../src/runtime/ports/store.ts";
+import type { TelemetryEvent } from "../../src/runtime/ports/telemetry.ts";
+import type { RuntimeSettings } from "../../src/runtime/step/runtime-settings.ts";
+import type { WorkerOptions } from "../../src/runtime/worker/worker.ts";
+import { createMemoryStore } from "../../src/stores/memory/index.ts";
+import { createSqliteStore } from "../../src/stores/sqlite/index.ts";
+import { createErrand } from "../../src/surfaces/library/create-errand.ts";
+import type { Errand } from "../../src/surfaces/library/errand.ts";
+import { HandClock } from "../../src/testing/hand-clock.ts";
+import { type StoreHooks, hookedStore } from "./hooked-store.ts";
+
+vi.setConfig({ testTimeout: 15_000 });
+
+/** The store under the Errands of one test: what each of them connects to, and what is left of it afterwards. */
+interface Base {
+  connect(): Promise<Store>;
+  dispose(): Promise<void>;
+}
+
+const KINDS: readonly { readonly store: string; open(clock: Clock): Promise<Base> }[] = [
+  {
+    store: "memory",
+    async open(clock) {
+      const store = createMemoryStore({ clock });
+      // It lives as long as the test: closing one Errand does not take it from the others.
+      const shared = new Proxy(store, {
+        get: (target, name) => {
+          if (name === "close") return async () => undefined;
+          const member: unknown = Reflect.get(target, name, target);
+          return typeof member === "function" ? member.bind(target) : member;
+        },
+      });
+      return { connect: async () => shared, dispose: () => store.close() };
+    },
+  },
+  {
+    store: "SQLite",
+    async open(clock) {
+      const folder = mkdtempSync(join(tmpdir(), "errand-test-"));
+      const connected: Store[] = [];
+      return {
+        async connect() {
+          const options = { clock, pollMs: 2, durability: "normal" } as const;
+          const store = await createSqliteStore(join(folder, "errand.db"), options);
+          connected.push(store);
+          return store;
+        },
+        async dispose() {
+          await Promise.all(connected.map((store) => store.close()));
+          rmSync(folder, { recursive: true });
+        },
+      };
+    },
+  },
+];
+
+export interface WorldErrandOptions {
+  readonly agents: readonly AgentDefinition[];
+  readonly tenant?: string;
+  readonly worker?: Partial<WorkerOptions> | false;
+  readonly settings?: Partial<RuntimeSettings>;
+  /** What happens around this Errand's calls of the store. */
+  readonly hooks?: StoreHooks;
+}
+
+/** Times of a worker in a test: a heartbeat a second, dead after three. */
+export const LEASE_MS = 3_000;
+export const HEARTBEAT_MS = 1_000;
+
+/** One store and the Errands on it, under one clock that moves only by `pass`. */
+export class World implements AsyncDisposable {
+  readonly clock = new HandClock();
+  readonly told: TelemetryEvent[] = [];
+  readonly #errands: Errand[] = [];
+  #base!: Base;
+
+  static async open(kind: (typeof KINDS)[number]): Promise<World> {
+    const world = new World();
+    world.#base = await kind.open(world.clock);
+    return world;
+  }
+
+  /** Another connection to the store; of a memory store, the store itself. */
+  connect(hooks: StoreHooks = {}): Promise<Store> {
+    return this.#base.connect().then((store) => hookedStore(store, hooks));
+  }
+
+  /** An Errand with a worker of its own name; several on one store are several processes. */
+  async errand(options: WorldErrandOptions): Promise<Errand> {
+    const { hooks, worker, settings, agents, tenant } = options;
+    const errand = await createErrand({
+      store: this.connect(hooks),
+      agents,
+      ...(tenant === undefined ? {} : { tenant }),
+      clock: this.clock,
+      telemetry: { emit: (event) => void this.told.push(event) },
+      settings: { retryFirstMs: 100, cancelGraceMs: 500, ...settings },
+      worker:
+        worker === false
+          ? false
+          : {
+              name: `worker-${this.#errands.length + 1}`,
+              leaseMs: LEASE_MS,
+              pollMs: HEARTBEAT_MS,
+              sweepMs: HEARTBEAT_MS,
+              ...worker,
+            },
+    });
+    this.#errands.push(errand);
+    return errand;
+  }
+
+  /** Lets time go by in small steps, each with the work that comes due in it. */
+  async pass(ms: number, stepMs = 250): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.clock.advance(Math.min(left, stepMs));
+      await turns(6);
+    }
+  }
+
+  /** Lets time go by until `what` holds, two minutes at most. */
+  async passUntil(what: () => boolean | Promise<boolean>): Promise<void> {
+    for (let step = 0; step < 480; step++) {
+      if (await what()) return;
+      await this.pass(250);
+    }
+    throw new Error("It did not come true within two minutes of the test's clock.");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const errand of this.#errands) {
+      errand.worker?.kill();
+      await errand.close();
+    }
+    await this.#base.dispose();
+  }
+}
+
+/** Declares the same tests for every store; each test opens its own world. */
+export function onEachStore(title: string, tests: (open: () => Promise<World>) => void): void {
+  describe.each(KINDS)(`${title} ($store)`, (kind) => tests(() => World.open(kind)));
+}
+
+/** Lets the event loop turn: what is under way and waits for nothing outside gets on. */
+export async function turns(count = 6): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Polls in real time, without moving the clock. */
+export function until(check: () => unknown): Promise<unknown> {
+  return vi.waitFor(check, { interval: 1, timeout: 5_000 });
+}
