@@ -23,10 +23,11 @@ export class Committer {
   }
 
   /**
-   * @param signal gives up when it aborts (the lease is gone, the process stops); the commit may then have happened or not
+   * @param interrupt made only when a retry is needed; gives up when it aborts (the lease is gone, the process stops), and
+   *   the commit may then have happened or not
    * @throws the store's error when no retry can help
    */
-  async commit(commit: Commit, signal: AbortSignal): Promise<CommitOutcome> {
+  async commit(commit: Commit, interrupt: () => AbortSignal): Promise<CommitOutcome> {
     let pause = FIRST_PAUSE_MS;
     for (;;) {
       try {
@@ -34,6 +35,7 @@ export class Committer {
       } catch (error) {
         if (!passes(error)) throw error;
         this.#telemetry.emit({ type: "store_trouble", tenant: commit.tenant, during: "commit", error });
+        const signal = interrupt();
         signal.throwIfAborted();
         await sleep(this.#clock, pause, signal);
         pause = Math.min(pause * 2, LONGEST_PAUSE_MS);

@@ -5,12 +5,13 @@ import { type Delegation, decideDelegations, treeRunsLeft } from "../../domain/d
 import { derivedIds } from "../../domain/delegation/derived-ids.ts";
 import type { DelegationLimits } from "../../domain/delegation/limits.ts";
 import type { LaneFact } from "../../domain/run/run-fact.ts";
+import { type RunState, evolveRun } from "../../domain/run/run.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
 import { type CallOutcome, failed } from "../../domain/tool-batch/call-outcome.ts";
+import type { CallKey } from "../../domain/tool-batch/call-key.ts";
 import type { CallRequest } from "../../domain/tool-batch/call-request.ts";
 import type { Publication } from "../catalog/publication.ts";
 import type { LoadedAgent } from "../ports/agent.ts";
-import type { LoadedRun } from "../run/loaded-run.ts";
 import type { AgentRunInput } from "./plan-calls.ts";
 
 export type Admission =
@@ -22,15 +23,13 @@ export type Admission =
  * Pure; the relationship exists once the facts and the child's row are committed together (L14, L19).
  */
 export function admitDelegation(
-  run: LoadedRun,
+  state: RunState,
   agent: LoadedAgent,
   target: Publication,
   request: CallRequest,
-  index: number,
+  call: CallKey,
 ): Admission {
-  const { state } = run;
-  const { header, batch } = state;
-  const call = { step: batch?.step ?? 0, index };
+  const { header } = state;
   const input = request.input as unknown as AgentRunInput;
   const ids = derivedIds(header.runId, call);
   const contract: Contract = {
@@ -91,6 +90,22 @@ export function admitDelegation(
       user: header.user,
     },
   };
+}
+
+/** True if every delegation of a batch would be admitted, one after the other: all of them in one commit, or none (L18). */
+export function admitsAll(
+  before: RunState,
+  agent: LoadedAgent,
+  calls: readonly { readonly request: CallRequest; readonly target: Publication | undefined }[],
+): boolean {
+  let state = before;
+  for (const [index, { request, target }] of calls.entries()) {
+    if (target === undefined) continue;
+    const admission = admitDelegation(state, agent, target, request, { step: before.nextStep, index });
+    if (!admission.ok) return false;
+    for (const fact of admission.facts) state = evolveRun(state, fact);
+  }
+  return true;
 }
 
 /** A child never gets wider limits than its parent has (L22). */

@@ -1,14 +1,15 @@
 import { schemaProblems } from "../../rules/json-schema.ts";
 import type { Json } from "../../rules/json.ts";
+import type { RunState } from "../../domain/run/run.ts";
 import type { TenantId } from "../../domain/id.ts";
 import { type CallOutcome, failed } from "../../domain/tool-batch/call-outcome.ts";
 import type { CallRequest } from "../../domain/tool-batch/call-request.ts";
 import type { BatchMode } from "../../domain/tool-batch/tool-batch.ts";
 import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
 import type { Publication } from "../catalog/publication.ts";
+import { admitsAll } from "./delegate.ts";
 import type { LoadedAgent } from "../ports/agent.ts";
 import type { WantedCall } from "../ports/carrier.ts";
-import type { Tool } from "../ports/tool.ts";
 
 /** Input of the `agent_run` tool. */
 export interface AgentRunInput {
@@ -22,44 +23,42 @@ export interface Plan {
   readonly mode: BatchMode;
 }
 
+interface Planned {
+  readonly request: CallRequest;
+  /** Of a delegation. */
+  readonly target: Publication | undefined;
+}
+
 /** Turns what a carrier wants into calls with a kind, a policy and, where they are malformed, their answer. */
 export async function planCalls(
   tenant: TenantId,
+  state: RunState,
   agent: LoadedAgent,
   catalog: PublicationCatalog,
   wanted: readonly WantedCall[],
 ): Promise<Plan> {
-  const calls: CallRequest[] = [];
-  const targets: (Publication | undefined)[] = [];
-  for (const want of wanted) {
-    const { request, target } = await planCall(tenant, agent, catalog, want);
-    calls.push(request);
-    targets.push(target);
-  }
-  return { calls, mode: batchMode(agent, calls, targets) };
+  const planned: Planned[] = [];
+  for (const want of wanted) planned.push(await planCall(tenant, agent, catalog, want));
+  return { calls: planned.map((one) => one.request), mode: batchMode(state, agent, planned) };
 }
 
 /**
- * Delegations run in parallel only when the delegation service owns every call and each can only end (L18);
- * ordinary tools when each declares it. Everything else runs in call order.
+ * Delegations run in parallel only when the delegation service owns every call, each can only end, and all are admitted
+ * (L18); ordinary tools when each declares it. Everything else runs in call order.
  */
-function batchMode(
-  agent: LoadedAgent,
-  calls: readonly CallRequest[],
-  targets: readonly (Publication | undefined)[],
-): BatchMode {
-  const live = calls.filter((call) => call.kind !== "recorded");
+function batchMode(state: RunState, agent: LoadedAgent, planned: readonly Planned[]): BatchMode {
+  const live = planned.filter((one) => one.request.kind !== "recorded");
   if (live.length < 2) return "in_order";
-  if (live.every((call) => call.kind === "delegation")) {
-    const terminal = calls.every(
-      (call, index) => call.kind === "recorded" || targets[index]?.terminalOnly === true,
-    );
-    return terminal ? "parallel" : "in_order";
+  if (live.every((one) => one.target !== undefined)) {
+    const terminal = live.every((one) => one.target?.terminalOnly === true);
+    return terminal && admitsAll(state, agent, planned) ? "parallel" : "in_order";
   }
   const independent = live.every(
-    (call) =>
-      call.kind === "sleep" ||
-      (call.kind === "tool" && call.approval !== true && agent.tools.get(call.tool)?.parallel === true),
+    ({ request }) =>
+      request.kind === "sleep" ||
+      (request.kind === "tool" &&
+        request.approval !== true &&
+        agent.tools.get(request.tool)?.parallel === true),
   );
   return independent ? "parallel" : "in_order";
 }
@@ -69,16 +68,16 @@ async function planCall(
   agent: LoadedAgent,
   catalog: PublicationCatalog,
   want: WantedCall,
-): Promise<{ readonly request: CallRequest; readonly target?: Publication }> {
+): Promise<Planned> {
   const common = {
     tool: want.tool,
     input: want.input,
     ...(want.providerCallId === undefined ? {} : { providerCallId: want.providerCallId }),
     ...(want.site === undefined ? {} : { site: want.site }),
   };
-  const recorded = (answer: CallOutcome): { readonly request: CallRequest } => ({
-    request: { kind: "recorded", ...common, replay: "safe", effect: "none", answer },
-  });
+  const plain = (request: CallRequest): Planned => ({ request, target: undefined });
+  const recorded = (answer: CallOutcome): Planned =>
+    plain({ kind: "recorded", ...common, replay: "safe", effect: "none", answer });
   if (want.answer !== undefined) return recorded(want.answer);
   switch (want.tool) {
     case "agent_run": {
@@ -108,10 +107,10 @@ async function planCall(
     }
     case "ask":
       return agent.definition.mayAsk
-        ? { request: { kind: "ask", ...common, replay: "durable", effect: "none" } }
+        ? plain({ kind: "ask", ...common, replay: "durable", effect: "none" })
         : recorded(failed("ask_not_allowed", `${agent.definition.name} is not declared with mayAsk.`));
     case "sleep":
-      return { request: { kind: "sleep", ...common, replay: "durable", effect: "none" } };
+      return plain({ kind: "sleep", ...common, replay: "durable", effect: "none" });
     default: {
       const tool = agent.tools.get(want.tool);
       if (tool === undefined) {
@@ -123,18 +122,11 @@ async function planCall(
           ),
         );
       }
-      return planTool(tool, common, recorded);
+      const parsed = tool.parse(want.input);
+      if (!parsed.ok) return recorded(failed("invalid_input", parsed.message));
+      const { replay, effect } = tool;
+      const approval = tool.approval(want.input) ? { approval: true } : {};
+      return plain({ kind: "tool", ...common, replay, effect, ...approval });
     }
   }
-}
-
-function planTool(
-  tool: Tool,
-  common: Pick<CallRequest, "tool" | "input">,
-  recorded: (answer: CallOutcome) => { readonly request: CallRequest },
-): { readonly request: CallRequest } {
-  const parsed = tool.parse(common.input);
-  if (!parsed.ok) return recorded(failed("invalid_input", parsed.message));
-  const request: CallRequest = { kind: "tool", ...common, replay: tool.replay, effect: tool.effect };
-  return { request: tool.approval(common.input) ? { ...request, approval: true } : request };
 }

@@ -60,7 +60,7 @@ export async function controlRun(
       fact,
       ifEnded: "record",
     }),
-    signal,
+    () => signal,
   );
   if (outcome.kind === "conflict") {
     throw new ErrandError(

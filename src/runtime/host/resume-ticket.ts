@@ -119,7 +119,7 @@ export async function resumeTicket(
       ifEnded: "refuse",
       decideTicket: { ticketId, decisionId: decision.decisionId, decisionDigest: decisionDigest(decision) },
     }),
-    signal,
+    () => signal,
   );
   switch (outcome.kind) {
     case "committed":

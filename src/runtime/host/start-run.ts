@@ -93,7 +93,7 @@ export async function startRun(
   };
   const outcome = await committer.commit(
     encodeStartCommit(tenant, header, `start:${runId}` as OperationId, delayMs),
-    signal,
+    () => signal,
   );
   switch (outcome.kind) {
     case "committed":

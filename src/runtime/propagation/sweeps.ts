@@ -34,7 +34,7 @@ export async function deliverIntents(
           ifEnded: "record",
           intentsDelivered: [row.delegationId],
         }),
-        signal,
+        () => signal,
       );
       if (outcome.kind === "committed") moved++;
     }
@@ -62,7 +62,7 @@ export async function reportOrphans(
         fact: { type: "child_missing", delegationId: row.delegationId },
         ifEnded: "record",
       }),
-      signal,
+      () => signal,
     );
     if (outcome.kind === "committed") reported++;
   }

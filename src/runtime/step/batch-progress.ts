@@ -225,7 +225,10 @@ async function start(
         return;
       }
       const target = await scope.catalog.resolve(scope.tenant, entry.ref);
-      const admission = admitDelegation(staging.run, agent, target, request, index);
+      const admission = admitDelegation(staging.run.state, agent, target, request, {
+        step: batch.step,
+        index,
+      });
       if (!admission.ok) {
         complete(scope, index, admission.answer);
         return;

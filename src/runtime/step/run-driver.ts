@@ -1,23 +1,24 @@
-import { schemaProblems } from "../../rules/json-schema.ts";
 import { ErrandError } from "../../domain/errand-error.ts";
-import type { DelegationId } from "../../domain/id.ts";
 import type { ResultEnvelope } from "../../domain/child-results/envelope.ts";
 import type { Usage } from "../../domain/budget/usage.ts";
+import type { DelegationId } from "../../domain/id.ts";
 import type { RunEnd } from "../../domain/run/run-end.ts";
 import { decideEnd, type UnreadResult } from "../../domain/run/run.ts";
+import type { Wait } from "../../domain/run/wait.ts";
 import { chainDigest } from "../../domain/thread/history.ts";
-import { deriveTicketId } from "../../domain/ticket/ticket.ts";
+import { callEnded } from "../../domain/tool-batch/tool-batch.ts";
 import type { CallError } from "../../domain/tool-batch/call-outcome.ts";
-import { encodeLaneCommit } from "../commit/encode-commit.ts";
 import { sleep } from "../commit/committer.ts";
-import { planCalls } from "../delegation/plan-calls.ts";
 import type { LoadedAgent } from "../ports/agent.ts";
 import type { CarrierSession, Move, MoveContext } from "../ports/carrier.ts";
 import type { ClaimedRun, InboxRow } from "../ports/store.ts";
-import { LoadedRun, decodeFacts } from "../run/loaded-run.ts";
+import { type LoadedRun, decodeFacts } from "../run/loaded-run.ts";
+import { readRun } from "../run/read-run.ts";
+import { applyMove } from "./apply-move.ts";
 import { type BatchScope, parkedOn, settleInbox, settleOwnCalls, startCalls } from "./batch-progress.ts";
 import type { DriverHost } from "./driver-host.ts";
-import { readRun } from "./read-run.ts";
+import { LaneWriter } from "./lane-writer.ts";
+import { LostClaim } from "./lost-claim.ts";
 import { retryPauseMs } from "./runtime-settings.ts";
 import { Staging, accepted } from "./staging.ts";
 import { ToolExecutions } from "./tool-executions.ts";
@@ -31,55 +32,56 @@ import { ToolExecutions } from "./tool-executions.ts";
  * V4 No store call is open while a model, a tool or a peer is at work (L6).
  */
 
-/** The claim is gone: another holder has it, or the store says so. */
-export class LostClaim extends Error {
-  override readonly name = "LostClaim";
-}
-
 /** `left`: the Run is parked, ended or given back. `on`: look again. */
 type Progress = "left" | "on";
 
 export class RunDriver {
   readonly claim: ClaimedRun;
-  /** Aborts with a LostClaim when the lease goes, or with any reason when the worker stops by force. */
-  readonly abort: AbortController = new AbortController();
   readonly #host: DriverHost;
-  readonly #executions: ToolExecutions;
   readonly #handed: readonly InboxRow[];
+  readonly #writer: LaneWriter;
+  readonly #executions: ToolExecutions;
   readonly #inbox = new Map<DelegationId, InboxRow>();
+  /** Stops the carrier: the Run is canceled, or the claim is lost. */
+  readonly #stop = new AbortController();
+  #lost: LostClaim | null = null;
+  #lostSignal: AbortController | null = null;
   #run!: LoadedRun;
   #staging!: Staging;
   #agent!: LoadedAgent;
   #session: CarrierSession | null = null;
-  #signalSeq = 0;
-  #controlSeq = 0;
   #stalePending = true;
-  /** Stops the carrier: the Run is canceled, or the claim is lost. */
-  readonly #stop = new AbortController();
   #poke: () => void = () => undefined;
   #poked = false;
 
-  constructor(host: DriverHost, claim: ClaimedRun, handed: readonly InboxRow[] = []) {
+  /** @param handed envelopes that came with the claim, in the same commit */
+  constructor(host: DriverHost, claim: ClaimedRun, handed: readonly InboxRow[]) {
     this.#host = host;
     this.#handed = handed;
     this.claim = claim;
-    this.#executions = new ToolExecutions(() => this.poke(false));
-    const lost = (): void => {
-      this.#stop.abort(this.abort.signal.reason);
-      this.poke(false);
-    };
-    this.abort.signal.addEventListener("abort", lost, { once: true });
+    this.#writer = new LaneWriter(host, claim, () => this.#whenLost());
+    this.#executions = new ToolExecutions(() => this.#wakeUp());
   }
 
   /** Something happened to the Run from outside; look at it. */
   wake(): void {
-    this.poke(true);
+    this.#stalePending = true;
+    this.#wakeUp();
+  }
+
+  /** The claim is gone, or the worker stops by force: everything that runs under it is told to stop. */
+  lose(reason: string): void {
+    if (this.#lost !== null) return;
+    this.#lost = new LostClaim(reason);
+    this.#stop.abort(this.#lost);
+    this.#lostSignal?.abort(this.#lost);
+    this.#wakeUp();
   }
 
   async drive(): Promise<void> {
     try {
       await this.#load();
-      while ((await this.#progress()) === "on") this.#stopIfAborted();
+      while ((await this.#progress()) === "on") this.#stopIfLost();
     } catch (error) {
       await this.#surrender(error);
     } finally {
@@ -87,27 +89,19 @@ export class RunDriver {
     }
   }
 
-  private poke(pending: boolean): void {
-    if (pending) this.#stalePending = true;
-    this.#poked = true;
-    this.#poke();
-  }
-
   async #load(): Promise<void> {
-    const { runId, version, signalSeq, controlSeq } = this.claim;
+    const { runId, version, signalSeq } = this.claim;
     const warm = this.#host.takeWarm(runId);
-    this.#signalSeq = signalSeq;
-    this.#controlSeq = controlSeq;
-    if (warm !== undefined && warm.run.version === version) {
-      this.#use(warm.run);
-      this.#session = warm.session;
-      // Nothing else has come than what was handed over: there is nothing to read.
-      this.#stalePending = signalSeq !== warm.signalSeq + this.#handed.length;
-      if (!this.#stalePending) for (const row of this.#handed) this.#inbox.set(row.delegationId, row);
+    if (warm === undefined || warm.run.version !== version) {
+      warm?.session?.dispose();
+      await this.#reload();
       return;
     }
-    warm?.session?.dispose();
-    await this.#reload();
+    this.#use(warm.run);
+    this.#session = warm.session;
+    // Nothing else has come than what was handed over: there is nothing to read.
+    this.#stalePending = signalSeq !== warm.signalSeq + this.#handed.length;
+    if (!this.#stalePending) for (const row of this.#handed) this.#inbox.set(row.delegationId, row);
   }
 
   /** Reads the Run from its log; whatever was staged is forgotten. */
@@ -122,58 +116,43 @@ export class RunDriver {
   }
 
   #use(run: LoadedRun): void {
+    const { publication } = run.state.header;
+    const agent = this.#host.catalog.loaded(publication);
+    if (agent === undefined) throw new LostClaim(`this worker does not carry ${publication}`);
     this.#run = run;
     this.#staging = new Staging(run);
-    const agent = this.#host.catalog.loaded(run.state.header.publication);
-    if (agent === undefined)
-      throw new LostClaim(`this worker does not carry ${run.state.header.publication}`);
     this.#agent = agent;
-  }
-
-  #stopIfAborted(): void {
-    if (this.abort.signal.aborted) throw this.abort.signal.reason;
   }
 
   async #progress(): Promise<Progress> {
     if (this.#stalePending) await this.#readPending();
-    const { state } = this.#run;
+    const { state, version, retryDueAt } = this.#run;
+    const { settings, store } = this.#host;
     if (state.status.kind === "ended") throw new LostClaim(`${state.header.runId} has ended`);
-    if (
-      this.claim.fruitlessClaims > this.#host.settings.maxFruitlessClaims &&
-      this.#run.version === this.claim.version
-    ) {
+    const { fruitlessClaims } = this.claim;
+    if (fruitlessClaims > settings.maxFruitlessClaims && version === this.claim.version) {
       return this.#end({
         kind: "indeterminate",
-        reason: `claimed ${this.claim.fruitlessClaims} times without a commit`,
+        reason: `claimed ${fruitlessClaims} times without a commit`,
       });
     }
     if (state.cancel !== null) return this.#endCanceled(state.cancel.reason);
-    if (!this.#executions.busy && state.pause !== null && this.#executions.finished.size === 0)
-      return this.#pause();
-    if (this.#host.draining && !this.#executions.busy && this.#executions.finished.size === 0)
-      return this.#handBack();
-    if (state.batch?.status === "open") return this.#advanceBatch();
-    const retryInMs = this.#run.retryDueAt === null ? 0 : this.#run.retryDueAt - this.#host.store.now();
-    if (!state.attemptOpen && retryInMs > 0) {
-      this.#staging.add({
-        type: "parked",
-        wait: { on: "retry", attempt: state.attempt + 1 },
-        dueInMs: retryInMs,
-      });
-      return this.#commit({});
+    if (!this.#executions.busy && this.#executions.finished.size === 0) {
+      if (state.pause !== null) return this.#park({ on: "continue" }, null);
+      if (this.#host.draining) return this.#handBack();
     }
+    if (state.batch?.status === "open") return this.#advanceBatch();
+    const retryInMs = retryDueAt === null ? 0 : retryDueAt - store.now();
+    if (retryInMs > 0) return this.#park({ on: "retry", attempt: state.attempt + 1 }, retryInMs);
     return this.#step();
   }
 
   async #readPending(): Promise<void> {
     this.#stalePending = false;
-    const pending = await this.#host.store.readPending(
-      this.#host.tenant,
-      this.claim.runId,
-      this.#run.appliedSignal,
-    );
-    this.#signalSeq = pending.signalSeq;
-    this.#controlSeq = pending.controlSeq;
+    const { store, tenant } = this.#host;
+    const pending = await store.readPending(tenant, this.claim.runId, this.#run.appliedSignal);
+    this.#writer.signalSeq = pending.signalSeq;
+    this.#writer.controlSeq = pending.controlSeq;
     for (const row of pending.signals) {
       for (const fact of decodeFacts(row.body)) this.#run.apply(fact, row.at);
       this.#run.appliedSignal = Math.max(this.#run.appliedSignal, row.signal);
@@ -183,18 +162,6 @@ export class RunDriver {
       this.#staging.add({ type: "control_observed", upTo: appliedSignal });
     }
     for (const row of pending.inbox) this.#inbox.set(row.delegationId, row);
-  }
-
-  #scope(): BatchScope {
-    return {
-      tenant: this.#host.tenant,
-      agent: this.#agent,
-      catalog: this.#host.catalog,
-      executions: this.#executions,
-      staging: this.#staging,
-      inbox: this.#inbox,
-      now: this.#host.store.now(),
-    };
   }
 
   async #advanceBatch(): Promise<Progress> {
@@ -208,59 +175,64 @@ export class RunDriver {
     const launches = await startCalls(scope);
     const batch = this.#run.state.batch;
     if (batch === null || batch.status !== "open") return "on";
-    if (batch.calls.every((call) => call.phase === "completed" || call.phase === "indeterminate")) {
+    if (batch.calls.every(callEnded)) {
       staging.batch({ type: "finalize" });
       // Envelopes and decisions are durable already, so a function agent may go on and share the commit (DESIGN 4).
-      if (!staging.durable || this.#agent.definition.kind === "model") return this.#commit({});
-      return "on";
+      return staging.durable && this.#agent.definition.kind !== "model" ? "on" : this.#commit(false);
     }
     if (launches.length > 0 || this.#executions.busy) {
-      if (!staging.empty && (await this.#commit({ authorizes: launches.length > 0 })) === "left")
-        return "left";
+      if (!staging.empty && (await this.#commit(launches.length > 0)) === "left") return "left";
       if (this.#staging !== staging) return "on"; // refused: what was to be launched is decided again
       for (const launch of launches) {
-        if (!this.#host.leaseIsFresh())
+        if (!this.#host.leaseIsFresh()) {
           throw new LostClaim("the lease was not renewed in time to begin an effect");
-        this.#executions.launch(launch, {
-          tenant: this.#host.tenant,
-          header: this.#run.state.header,
-          emit: (delta) => this.#emit(delta),
-        });
+        }
+        const { tenant } = this.#host;
+        const { header } = this.#run.state;
+        this.#executions.launch(launch, { tenant, header, emit: (delta) => this.#emit(delta) });
       }
       if (this.#executions.finished.size === 0 && !this.#stalePending) await this.#event();
       return "on";
     }
     const { wait, dueInMs } = parkedOn(scope);
-    staging.add({ type: "parked", wait, dueInMs });
-    return this.#commit({ authorizes: staging.children.length > 0 });
+    return this.#park(wait, dueInMs);
   }
 
   async #step(): Promise<Progress> {
     const staging = this.#staging;
     const { definition } = this.#agent;
     if (this.#inbox.size > 0) await settleInbox(this.#scope());
-    const context = this.#context();
     this.#session ??= definition.open();
-    if (!this.#run.state.attemptOpen) {
-      const first = this.#run.state.attempt === 0;
-      staging.add({ type: "attempt_started", attempt: this.#run.state.attempt + 1 });
-      const messages = first ? this.#session.prompt(context) : [];
+    const context = this.#context();
+    const { attempt, attemptOpen, nextStep } = this.#run.state;
+    if (!attemptOpen) {
+      staging.add({ type: "attempt_started", attempt: attempt + 1 });
+      const messages = attempt === 0 ? this.#session.prompt(context) : [];
       if (messages.length > 0) {
-        let digest = this.#run.historyDigest;
-        for (const message of messages) digest = chainDigest(digest, message);
+        const digest = messages.reduce(chainDigest, this.#run.historyDigest);
         staging.add({ type: "history_appended", messages, digest });
       }
     }
-    if (this.#run.state.nextStep > definition.maxSteps) {
-      return this.#end({
-        kind: "stopped",
-        reason: "limit",
-        detail: `${definition.maxSteps} steps (maxSteps) are used up`,
-      });
+    if (nextStep > definition.maxSteps) {
+      const detail = `${definition.maxSteps} steps (maxSteps) are used up`;
+      return this.#end({ kind: "stopped", reason: "limit", detail });
     }
     const move = await this.#nextMove(this.#session, context);
     if (move === "on" || move === "left") return move;
-    return this.#make(move);
+    const after = await applyMove(this.#scope(), move);
+    switch (after.then) {
+      case "advance":
+        return "on";
+      case "commit":
+        if (after.newSession) this.#dropSession();
+        return this.#commit(false);
+      case "end":
+        return this.#end(after.end, after.usage);
+      case "fail":
+        return this.#fail(after.error, after.retryable, after.retryAfterMs, after.usage);
+      default:
+        return after satisfies never;
+    }
   }
 
   /** Asks the carrier, and keeps looking at what comes from outside meanwhile. */
@@ -268,119 +240,34 @@ export class RunDriver {
     const staging = this.#staging;
     let settled: { readonly move: Move } | { readonly error: unknown } | undefined;
     const asked = session.next(context, this.#stop.signal).then(
-      (move) => void (settled = { move }),
-      (error: unknown) => void (settled = { error }),
+      (move) => {
+        settled = { move };
+        this.#wakeUp();
+      },
+      (error: unknown) => {
+        settled = { error };
+        this.#wakeUp();
+      },
     );
-    const over = asked.then(() => this.poke(false));
     if (!staging.empty && context.history.length === 0 && this.#run.state.nextStep > 1) {
-      await quiet(asked);
+      for (let turn = 0; turn < 2 && settled === undefined; turn++) await eventLoopTurn();
       // The carrier takes longer than a moment: publish what it was told before waiting for it.
-      if (settled === undefined && (await this.#commit({})) !== "on") return "left";
+      if (settled === undefined && (await this.#commit(false)) === "left") return "left";
       if (this.#staging !== staging) return "on";
     }
     while (settled === undefined) {
       await this.#event();
-      this.#stopIfAborted();
+      this.#stopIfLost();
       if (this.#stalePending) await this.#readPending();
       const { cancel } = this.#run.state;
       if (cancel !== null && settled === undefined) {
-        this.#stop.abort(
-          new ErrandError(
-            "RUN_CANCELED",
-            `${this.claim.runId} is canceled: ${cancel.reason}.`,
-            "Stop working on it.",
-          ),
-        );
-        await Promise.race([over, this.#grace()]);
+        this.#stop.abort(canceled(this.claim.runId, cancel.reason));
+        await Promise.race([asked, this.#grace()]);
         return "on";
       }
     }
     if ("error" in settled) throw settled.error;
     return settled.move;
-  }
-
-  async #make(move: Move): Promise<Progress> {
-    const staging = this.#staging;
-    const { definition } = this.#agent;
-    const { ticket } = this.#run.state;
-    const answer = ticket === null ? undefined : this.#run.decided.get(ticket.ticketId);
-    // A failed move has not used the answer: the next attempt gets it again.
-    if (ticket !== null && answer !== undefined && move.kind !== "fail") {
-      staging.add({ type: "ticket_consumed", ticketId: ticket.ticketId, answer });
-    }
-    switch (move.kind) {
-      case "calls": {
-        const { calls, mode } = await planCalls(
-          this.#host.tenant,
-          this.#agent,
-          this.#host.catalog,
-          move.calls,
-        );
-        const { message } = move;
-        staging.add({
-          type: "step_published",
-          step: this.#run.state.nextStep,
-          mode,
-          calls,
-          message,
-          historyDigest: message === null ? null : chainDigest(this.#run.historyDigest, message),
-          usage: move.usage,
-        });
-        staging.durable = staging.durable && definition.kind !== "model";
-        return "on";
-      }
-      case "complete": {
-        const problems = schemaProblems(this.#run.state.header.outputSchema, move.output);
-        if (problems.length > 0) {
-          const what = problems.map((one) => `${one.pointer || "/"}: ${one.message}`).join("; ");
-          const error = {
-            code: "output_invalid",
-            message: `The result does not fit the output schema: ${what}.`,
-          };
-          return this.#fail(error, definition.kind === "model", null, move.usage);
-        }
-        if (move.message !== null) {
-          const digest = chainDigest(this.#run.historyDigest, move.message);
-          staging.add({ type: "history_appended", messages: [move.message], digest });
-        }
-        return this.#end({ kind: "completed", output: move.output }, move.usage);
-      }
-      case "fail":
-        return this.#fail(move.error, move.retryable, move.retryAfterMs, move.usage);
-      case "end":
-        return this.#end(move.end, move.usage);
-      case "wait":
-        staging.add({ type: "carrier_noted", note: move.note });
-        staging.add({ type: "parked", wait: { on: "peer", detail: move.detail }, dueInMs: move.pollInMs });
-        return this.#commit({});
-      case "ask": {
-        const { header, ticketsOpened } = this.#run.state;
-        const ticketId = deriveTicketId(header.runId, { step: 0, index: 0 }, ticketsOpened);
-        staging.add(
-          { type: "carrier_noted", note: move.note },
-          {
-            type: "ticket_opened",
-            ticketId,
-            kind: move.ticketKind,
-            call: null,
-            publication: header.publication,
-            prompt: move.prompt,
-            schema: move.schema,
-            callDigest: null,
-            deadlineInMs: null,
-          },
-          { type: "parked", wait: { on: "ticket", ticketId, ticketKind: move.ticketKind }, dueInMs: null },
-        );
-        return this.#commit({});
-      }
-      case "continue_as":
-        staging.add({ type: "continued_as", input: move.input });
-        this.#session?.dispose();
-        this.#session = null;
-        return this.#commit({});
-      default:
-        return move satisfies never;
-    }
   }
 
   async #fail(
@@ -395,39 +282,30 @@ export class RunDriver {
     }
     const retryInMs = retryPauseMs(this.#host.settings, failures + 1, retryAfterMs);
     this.#staging.add({ type: "attempt_failed", attempt, error, retryInMs, usage });
-    this.#staging.add({ type: "parked", wait: { on: "retry", attempt: attempt + 1 }, dueInMs: retryInMs });
-    this.#session?.dispose();
-    this.#session = null;
-    return this.#commit({});
+    this.#dropSession();
+    return this.#park({ on: "retry", attempt: attempt + 1 }, retryInMs);
   }
 
   async #end(end: RunEnd, usage: Usage | null = null): Promise<Progress> {
     const { state } = this.#run;
     const unread: UnreadResult[] = [];
-    for (const row of this.#inbox.values()) {
-      if (
-        row.kind !== "result" ||
-        !state.delegations.open.some((one) => one.delegationId === row.delegationId)
-      )
+    for (const { delegationId, kind, digest, body } of this.#inbox.values()) {
+      if (kind !== "result" || !state.delegations.open.some((one) => one.delegationId === delegationId))
         continue;
-      const envelope = JSON.parse(row.body) as ResultEnvelope;
-      const { usage: spent, treeRunsUsed } = envelope;
-      unread.push({ delegationId: row.delegationId, digest: row.digest, usage: spent, treeRunsUsed });
+      const envelope = JSON.parse(body) as ResultEnvelope;
+      unread.push({ delegationId, digest, usage: envelope.usage, treeRunsUsed: envelope.treeRunsUsed });
     }
     this.#staging.add(...accepted(state.header.runId, decideEnd(state, end, usage, unread)));
-    return this.#commit({ authorizes: end.kind === "completed" });
+    return this.#commit(end.kind === "completed");
   }
 
   async #endCanceled(reason: string): Promise<Progress> {
     if (this.#executions.busy) {
-      this.#executions.abort(
-        new ErrandError("RUN_CANCELED", `${this.claim.runId} is canceled: ${reason}.`, "Stop working on it."),
-      );
-      const grace = this.#grace();
+      this.#executions.abort(canceled(this.claim.runId, reason));
       let over = false;
-      void grace.then(() => (over = true));
+      const grace = this.#grace().then(() => void (over = true));
       while (this.#executions.busy && !over) await Promise.race([this.#event(), grace]);
-      this.#stopIfAborted();
+      this.#stopIfLost();
       this.#executions.forget();
     }
     settleOwnCalls(this.#scope());
@@ -438,148 +316,106 @@ export class RunDriver {
   async #cancelPeer(reason: string): Promise<boolean> {
     const { definition } = this.#agent;
     if (definition.kind !== "remote") return true;
-    const session = this.#session ?? definition.open();
+    this.#session ??= definition.open();
     try {
-      const asked = session.cancel?.(this.#context(), reason) ?? Promise.resolve("confirmed" as const);
+      const asked = this.#session.cancel?.(this.#context(), reason) ?? Promise.resolve("confirmed" as const);
       return (await Promise.race([asked, this.#grace()])) === "confirmed";
     } catch (error) {
-      this.#host.telemetry.emit({
-        type: "unexpected",
-        tenant: this.#host.tenant,
-        runId: this.claim.runId,
-        error,
-      });
+      const { telemetry, tenant } = this.#host;
+      telemetry.emit({ type: "unexpected", tenant, runId: this.claim.runId, error });
       return false;
     }
   }
 
-  async #pause(): Promise<Progress> {
-    settleOwnCalls(this.#scope());
-    this.#staging.add({ type: "parked", wait: { on: "continue" }, dueInMs: null });
-    return this.#commit({});
+  #park(wait: Wait, dueInMs: number | null): Promise<Progress> {
+    const authorizes = this.#staging.children.length > 0;
+    this.#staging.add({ type: "parked", wait, dueInMs });
+    return this.#commit(authorizes);
   }
 
   /** Gives the claim back at a safe point; the Run is ready for any worker at once. */
   async #handBack(): Promise<Progress> {
-    if (!this.#staging.empty && !this.#staging.durable && (await this.#commit({})) === "left") return "left";
+    if (!this.#staging.empty && !this.#staging.durable && (await this.#commit(false)) === "left")
+      return "left";
     const { runId, epoch } = this.claim;
     await this.#host.store.release(this.#host.tenant, this.#host.incarnation, [{ runId, epoch }]);
-    this.#session?.dispose();
+    this.#dropSession();
     return "left";
   }
 
-  /** Commits what is staged. Afterwards the staging is a new one; after a refusal by a control the Run was read again. */
-  async #commit(options: { readonly authorizes?: boolean }): Promise<Progress> {
-    const host = this.#host;
-    const run = this.#run;
-    const { facts, children, waitsRead } = this.#staging.take();
-    const last = facts.at(-1);
-    const leaves = last?.type === "parked" || last?.type === "run_ended";
-    const commit = encodeLaneCommit({
-      tenant: host.tenant,
-      run,
-      facts,
-      incarnation: host.incarnation,
-      epoch: this.claim.epoch,
-      signalSeqSeen: this.#signalSeq,
-      controlSeqSeen: options.authorizes === true ? this.#controlSeq : null,
-      children,
-      claimChildren: host.draining ? 0 : Math.min(children.length, host.freeSlots() + (leaves ? 1 : 0)),
-      claimParent: last?.type === "run_ended" && !host.draining,
-      carries: host.carries,
-      waitsRead,
-    });
-    const outcome = await host.committer.commit(commit, this.abort.signal);
-    switch (outcome.kind) {
-      case "committed":
-      case "duplicate":
-        break;
-      case "stale":
-        if (outcome.reason !== "control")
-          throw new LostClaim(`the store refused the commit: ${outcome.reason}`);
-        await this.#reload();
-        return "on";
-      case "conflict":
-        throw new LostClaim(`another commit stands under ${commit.operationId}`);
-      case "refused":
-        throw new ErrandError(
-          "STALE_CLAIM",
-          `${run.state.header.runId} could not commit: ${outcome.reason}.`,
-          "It is tried again.",
-        );
-      default:
-        outcome satisfies never;
+  /** Commits what is staged. After a refusal by a control the Run is read again, and everything is decided anew. */
+  async #commit(authorizes: boolean): Promise<Progress> {
+    const written = await this.#writer.write(this.#staging, authorizes);
+    if (!written.stands) {
+      await this.#reload();
+      return "on";
     }
-    const { receipt } = outcome;
-    run.version = receipt.version ?? run.version;
-    run.summary = commit.lane?.summary ?? run.summary;
-    run.timed(facts, receipt.at);
+    const { receipt, facts } = written;
     for (const fact of facts) {
-      if (fact.type === "call_completed" || fact.type === "call_indeterminate")
+      if (fact.type === "call_completed" || fact.type === "call_indeterminate") {
         this.#executions.finished.delete(fact.index);
-    }
-    if (receipt.signalSeq !== this.#signalSeq || receipt.controlSeq !== this.#controlSeq)
-      this.#stalePending = true;
-    for (const child of children) {
-      const created = LoadedRun.created({ type: "run_created", header: child, delayMs: 0 });
-      if (receipt.claimed.some((claim) => claim.runId === child.runId)) {
-        host.keepWarm(child.runId, { run: created, session: null, signalSeq: 0 });
       }
     }
-    if (receipt.claimed.length > 0) {
-      const status = "unread" as const;
-      host.adopt(
-        receipt.claimed,
-        commit.deliver.map((delivery) => ({ tenant: host.tenant, ...delivery, status })),
-      );
-    }
-    if (facts.some((fact) => fact.type === "delegation_cancel_requested")) host.intentsRecorded();
-    if (last?.type === "run_ended") {
-      this.#session?.dispose();
+    const { signalSeq, controlSeq } = this.#writer;
+    if (receipt.signalSeq !== signalSeq || receipt.controlSeq !== controlSeq) this.#stalePending = true;
+    if (facts.at(-1)?.type === "run_ended") {
+      this.#dropSession();
       return "left";
     }
     if (!receipt.parked) return "on";
     // With an envelope left unread, the next claim has to look at the inbox again.
-    const signalSeq = this.#inbox.size === 0 ? this.#signalSeq : -1;
-    host.keepWarm(this.claim.runId, { run, session: this.#session, signalSeq });
+    const seen = this.#inbox.size === 0 ? signalSeq : -1;
+    this.#host.keepWarm(this.claim.runId, { run: this.#run, session: this.#session, signalSeq: seen });
     return "left";
   }
 
   /** An error that no rule foresaw. A lost claim is simply left; anything else is a failed attempt, so that it ends. */
   async #surrender(error: unknown): Promise<void> {
-    const { tenant, telemetry } = this.#host;
-    const { runId } = this.claim;
-    this.#session?.dispose();
-    if (error instanceof LostClaim || this.abort.signal.aborted) {
-      const reason = error instanceof Error ? error.message : String(error);
-      telemetry.emit({ type: "run_abandoned", tenant, runId, reason });
-      return;
-    }
+    const { tenant, telemetry, store, incarnation } = this.#host;
+    const { runId, epoch } = this.claim;
+    const abandon = (why: unknown): void => {
+      telemetry.emit({ type: "run_abandoned", tenant, runId, reason: messageOf(why) });
+    };
+    this.#dropSession();
+    if (error instanceof LostClaim || this.#lost !== null) return abandon(error);
     telemetry.emit({ type: "unexpected", tenant, runId, error });
     try {
       await this.#reload();
       await this.#readPending();
-      const message = error instanceof Error ? error.message : String(error);
-      const settled = await this.#fail({ code: "runtime_error", message }, true, null, null);
+      const settled = await this.#fail(
+        { code: "runtime_error", message: messageOf(error) },
+        true,
+        null,
+        null,
+      );
       if (settled === "left") return;
     } catch (second) {
-      telemetry.emit({
-        type: "run_abandoned",
-        tenant,
-        runId,
-        reason: second instanceof Error ? second.message : String(second),
-      });
+      abandon(second);
     }
-    await this.#host.store
-      .release(tenant, this.#host.incarnation, [{ runId, epoch: this.claim.epoch }])
+    await store
+      .release(tenant, incarnation, [{ runId, epoch }])
       .catch((third: unknown) =>
         telemetry.emit({ type: "store_trouble", tenant, during: "release", error: third }),
       );
   }
 
+  #scope(): BatchScope {
+    const { tenant, catalog, store } = this.#host;
+    return {
+      tenant,
+      catalog,
+      agent: this.#agent,
+      executions: this.#executions,
+      staging: this.#staging,
+      inbox: this.#inbox,
+      now: store.now(),
+    };
+  }
+
   #context(): MoveContext {
-    const { state, history, journal } = this.#run;
-    const { ticket } = state;
+    const { state, history, journal, decided } = this.#run;
+    const { tenant, store, telemetry } = this.#host;
+    const { runId } = state.header;
     return {
       header: state.header,
       attempt: state.attempt,
@@ -587,17 +423,11 @@ export class RunDriver {
       history,
       journal,
       note: state.note,
-      answer: ticket === null ? undefined : this.#run.decided.get(ticket.ticketId),
+      answer: state.ticket === null ? undefined : decided.get(state.ticket.ticketId),
       stepsTaken: state.nextStep - 1,
-      now: this.#host.store.now(),
+      now: store.now(),
       emit: (delta) => this.#emit(delta),
-      warn: (message) =>
-        this.#host.telemetry.emit({
-          type: "run_warning",
-          tenant: this.#host.tenant,
-          runId: state.header.runId,
-          message,
-        }),
+      warn: (message) => telemetry.emit({ type: "run_warning", tenant, runId, message }),
     };
   }
 
@@ -616,26 +446,45 @@ export class RunDriver {
 
   /** Resolves at the next thing that happens: a tool or the carrier settles, a signal comes, the claim is lost. */
   async #event(): Promise<void> {
-    if (!this.#poked && !this.abort.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#poke = resolve;
-      });
-    }
+    if (!this.#poked) await new Promise<void>((resolve) => void (this.#poke = resolve));
     this.#poked = false;
     this.#poke = () => undefined;
   }
 
+  #wakeUp(): void {
+    this.#poked = true;
+    this.#poke();
+  }
+
+  #stopIfLost(): void {
+    if (this.#lost !== null) throw this.#lost;
+  }
+
+  #whenLost(): AbortSignal {
+    this.#lostSignal ??= new AbortController();
+    if (this.#lost !== null) this.#lostSignal.abort(this.#lost);
+    return this.#lostSignal.signal;
+  }
+
+  #dropSession(): void {
+    this.#session?.dispose();
+    this.#session = null;
+  }
+
   #grace(): Promise<void> {
-    return sleep(this.#host.clock, this.#host.settings.cancelGraceMs, this.abort.signal).catch(
-      () => undefined,
-    );
+    const { clock, settings } = this.#host;
+    return sleep(clock, settings.cancelGraceMs, this.#whenLost()).catch(() => undefined);
   }
 }
 
-/** Lets a carrier that has its answer at hand give it: two turns of the event loop. */
-async function quiet(asked: Promise<void>): Promise<void> {
-  let over = false;
-  void asked.then(() => (over = true));
-  for (let turn = 0; turn < 2 && !over; turn++)
-    await new Promise<void>((resolve) => void setImmediate(resolve));
+function canceled(runId: string, reason: string): ErrandError {
+  return new ErrandError("RUN_CANCELED", `${runId} is canceled: ${reason}.`, "Stop working on it.");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }

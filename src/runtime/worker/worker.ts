@@ -10,7 +10,8 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import { deliverIntents, reportOrphans } from "../propagation/sweeps.ts";
 import { LoadedRun } from "../run/loaded-run.ts";
 import type { DriverHost } from "../step/driver-host.ts";
-import { LostClaim, RunDriver } from "../step/run-driver.ts";
+import { LostClaim } from "../step/lost-claim.ts";
+import { RunDriver } from "../step/run-driver.ts";
 import type { RuntimeSettings } from "../step/runtime-settings.ts";
 import { WarmRuns } from "./warm-runs.ts";
 
@@ -239,7 +240,7 @@ export class Worker implements DriverHost {
       const claim = heldEpochs.get(runId);
       if (claim === undefined || claim.epoch !== driver.claim.epoch) {
         // A Run claimed while the heartbeat was under way is not in its answer yet.
-        if (known.has(runId)) driver.abort.abort(new LostClaim("the store no longer knows this claim"));
+        if (known.has(runId)) driver.lose("the store no longer knows this claim");
       } else if (claim.signalSeq !== driver.claim.signalSeq || claim.controlSeq !== driver.claim.controlSeq)
         driver.wake();
     }
@@ -290,7 +291,7 @@ export class Worker implements DriverHost {
     const before = this.#drivers.get(claim.runId);
     if (before !== undefined) {
       if (before.driver.claim.epoch >= claim.epoch) return;
-      before.driver.abort.abort(new LostClaim("a newer claim has come"));
+      before.driver.lose("a newer claim has come");
     }
     const driver = new RunDriver(this, claim, handed);
     const done = (before?.done ?? Promise.resolve())
@@ -305,7 +306,7 @@ export class Worker implements DriverHost {
   }
 
   #abortAll(reason: string): void {
-    for (const { driver } of this.#drivers.values()) driver.abort.abort(new LostClaim(reason));
+    for (const { driver } of this.#drivers.values()) driver.lose(reason);
   }
 
   async #allDone(): Promise<void> {

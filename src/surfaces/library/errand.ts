@@ -23,7 +23,7 @@ import type { LiveBus } from "../../runtime/ports/live-bus.ts";
 import type { FeedName, FeedPage, LogRow, RowState, Store, WorkerRow } from "../../runtime/ports/store.ts";
 import type { Telemetry } from "../../runtime/ports/telemetry.ts";
 import { decodeFacts } from "../../runtime/run/loaded-run.ts";
-import { readRun } from "../../runtime/step/read-run.ts";
+import { readRun } from "../../runtime/run/read-run.ts";
 import type { RuntimeSettings } from "../../runtime/step/runtime-settings.ts";
 import { type TaskNode, taskOf, taskTree } from "../../runtime/view/task-tree.ts";
 import { whyWaiting } from "../../runtime/view/why-waiting.ts";

@@ -26,6 +26,8 @@ export interface StreamOptions {
   readonly after?: number;
   /** Also yield live deltas of this process; default true. */
   readonly live?: boolean;
+  /** Go on until the Run has ended; default true. Otherwise the stream ends when what is committed has been read. */
+  readonly follow?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -82,7 +84,7 @@ export async function* streamTree(
         if (rows.length < PAGE) break;
       }
       for (const event of live.splice(0)) if (wholeTree || inside.has(event.runId)) yield event;
-      if (ended) return;
+      if (ended || options.follow === false) return;
       await watch.next(options.signal);
     }
   } finally {

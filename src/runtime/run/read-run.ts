@@ -1,6 +1,6 @@
 import type { RunId, TenantId } from "../../domain/id.ts";
 import type { LogRow, Store } from "../ports/store.ts";
-import { LoadedRun } from "../run/loaded-run.ts";
+import { LoadedRun } from "./loaded-run.ts";
 
 const PAGE = 500;
 
