@@ -188,7 +188,8 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
     case "parked":
       return { ...state, status: parkedStatus(fact.wait) };
     case "carrier_noted":
-      return { ...state, note: fact.note };
+      // The peer answered: outages before it do not count towards giving up.
+      return { ...state, note: fact.note, failures: 0 };
     case "continued_as":
       return { ...state, input: fact.input, batch: null };
     case "run_ended":
