@@ -244,7 +244,8 @@ export function evolveBatch(batch: ToolBatch, fact: BatchFact): ToolBatch {
         request: call.request,
         ticketId: fact.ticketId,
         ticketKind: fact.ticketKind,
-        execution: call.phase === "executing" ? call.execution : 0,
+        // A child that asks once more is still the one that was started.
+        execution: call.phase === "executing" || call.phase === "awaiting" ? call.execution : 0,
       }));
     case "call_resumed":
       return withCall(batch, fact.index, (call) =>
