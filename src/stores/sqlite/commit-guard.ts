@@ -10,19 +10,27 @@ type Rejection = Exclude<CommitOutcome, { readonly kind: "committed" }>;
  * other rows. Null means that all of it may be applied. Reads only.
  */
 export function guard(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection | null {
-  const known = tx.sql.findOperation.get(commit.tenant, commit.operationId) as
-    | { readonly digest: string; readonly receipt: string }
-    | undefined;
+  const lane = commit.lane === null ? null : runs.load(commit.lane.runId);
+  const known = earlier(tx, commit, lane);
   if (known !== undefined) {
     return known.digest === commit.digest
       ? { kind: "duplicate", receipt: JSON.parse(known.receipt) as Receipt }
       : { kind: "conflict", firstDigest: known.digest };
   }
-  if (commit.lane !== null) {
-    const stale = guardLane(commit.lane, runs.load(commit.lane.runId));
-    if (stale !== null) return stale;
-  }
-  return refusal(tx, commit, runs);
+  const stale = commit.lane === null ? null : guardLane(commit.lane, lane);
+  return stale ?? refusal(tx, commit, runs);
+}
+
+interface Earlier {
+  readonly digest: string;
+  readonly receipt: string;
+}
+
+/** The commit that stands under this operation id: on the lane's Run, or among the tenant's commits without a lane. */
+function earlier(tx: Transaction, commit: Commit, lane: RunState | null): Earlier | undefined {
+  const { sql } = tx;
+  const onLane = lane === null ? undefined : sql.findLaneOperation.get(lane.runNo, commit.operationId);
+  return (onLane ?? sql.findOperation.get(commit.tenant, commit.operationId)) as Earlier | undefined;
 }
 
 function guardLane(write: LaneWrite, run: RunState | null): Rejection | null {
@@ -45,12 +53,12 @@ function refusal(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection |
   for (let at = 0; at < created.length; at++) {
     const run = created[at];
     if (run === undefined) continue;
-    const earlier = created.slice(0, at);
-    const isTwice = earlier.some((other) => other.runId === run.runId);
+    const before = created.slice(0, at);
+    const isTwice = before.some((other) => other.runId === run.runId);
     if (isTwice || sql.runNo.get(tenant, run.runId) !== undefined) {
       return { kind: "refused", reason: "run_exists" };
     }
-    if (run.parentRunId === null && isChildThread(tx, tenant, run.threadId, earlier)) {
+    if (run.parentRunId === null && isChildThread(tx, tenant, run.threadId, before)) {
       return { kind: "refused", reason: "thread_not_root" };
     }
   }
@@ -80,9 +88,9 @@ function isChildThread(
   tx: Transaction,
   tenant: TenantId,
   threadId: ThreadId,
-  earlier: readonly NewRun[],
+  before: readonly NewRun[],
 ): boolean {
   const last = tx.sql.lastOnThread.get(tenant, threadId) as ThreadEnd | undefined;
   if (last !== undefined && last.parentRunId !== null) return true;
-  return earlier.some((other) => other.parentRunId !== null && other.threadId === threadId);
+  return before.some((other) => other.parentRunId !== null && other.threadId === threadId);
 }

@@ -1,20 +1,13 @@
 import type { Commit, LogRow, Receipt } from "../../runtime/ports/store.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Which Run, thread and tree a log row belongs to. */
-export interface LogPlace {
-  readonly runNo: number;
-  readonly rootNo: number;
-  readonly threadNo: number;
-}
-
 /** Where a commit without facts keeps its operation id; no Run has this number, so no reader sees the row. */
-const NOWHERE: LogPlace = { runNo: 0, rootNo: 0, threadNo: 0 };
+const NO_RUN = 0;
 const NO_FACTS = "[]";
 
 interface FirstRow {
   readonly seq: number;
-  readonly place: LogPlace;
+  readonly runNo: number;
   readonly source: LogRow["source"];
   readonly version: number;
   readonly signal: number;
@@ -34,42 +27,42 @@ export class CommitLog {
   }
 
   add(
-    place: LogPlace,
+    runNo: number,
     source: LogRow["source"],
     version: number,
     signal: number,
     lifecycle: boolean,
     body: string,
   ): void {
-    this.addAt(this.#tx.nextSeq(), place, source, version, signal, lifecycle, body);
+    this.addAt(this.#tx.nextSeq(), runNo, source, version, signal, lifecycle, body);
   }
 
   addAt(
     seq: number,
-    place: LogPlace,
+    runNo: number,
     source: LogRow["source"],
     version: number,
     signal: number,
     lifecycle: boolean,
     body: string,
   ): void {
-    if (this.#first !== null) this.#insert(seq, place, source, version, signal, lifecycle, body, null);
-    else this.#first = { seq, place, source, version, signal, lifecycle, body };
+    if (this.#first !== null) this.#insert(seq, runNo, source, version, signal, lifecycle, body, null);
+    else this.#first = { seq, runNo, source, version, signal, lifecycle, body };
   }
 
   writeFirst(receipt: Receipt): void {
     const first = this.#first;
     if (first === null) {
-      this.#insert(this.#tx.nextSeq(), NOWHERE, "signal", 0, 0, false, NO_FACTS, receipt);
+      this.#insert(this.#tx.nextSeq(), NO_RUN, "signal", 0, 0, false, NO_FACTS, receipt);
       return;
     }
-    const { seq, place, source, version, signal, lifecycle, body } = first;
-    this.#insert(seq, place, source, version, signal, lifecycle, body, receipt);
+    const { seq, runNo, source, version, signal, lifecycle, body } = first;
+    this.#insert(seq, runNo, source, version, signal, lifecycle, body, receipt);
   }
 
   #insert(
     seq: number,
-    place: LogPlace,
+    runNo: number,
     source: LogRow["source"],
     version: number,
     signal: number,
@@ -82,9 +75,7 @@ export class CommitLog {
     this.#tx.sql.insertLog.run(
       seq,
       tenant,
-      place.runNo,
-      place.rootNo,
-      place.threadNo,
+      runNo,
       source,
       version,
       signal,

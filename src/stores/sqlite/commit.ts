@@ -104,7 +104,7 @@ class Application {
     const { next } = write;
     run.version += 1;
     run.fruitlessClaims = 0;
-    this.#log.add(run, "lane", run.version, 0, write.lifecycle, write.body);
+    this.#log.add(run.runNo, "lane", run.version, 0, write.lifecycle, write.body);
     let held = false;
     switch (next.kind) {
       case "hold":
@@ -158,12 +158,10 @@ class Application {
     const { tenant, claim } = this.#commit;
     const lane = this.#lane;
     const runNo = this.#tx.nextSeq();
-    let threadNo = runNo;
     let version = 0;
     let hasLane = true;
     const last = sql.lastOnThread.get(tenant, run.threadId) as ThreadEnd | undefined;
     if (last !== undefined) {
-      threadNo = last.threadNo;
       hasLane = last.endedAt !== null;
       const holder = hasLane
         ? last
@@ -192,7 +190,6 @@ class Application {
       tenant,
       run.runId,
       rootNo,
-      threadNo,
       parentNo,
       run.rootRunId,
       run.parentRunId,
@@ -214,7 +211,7 @@ class Application {
       now,
       run.summary,
     );
-    this.#log.addAt(runNo, { runNo, rootNo, threadNo }, "signal", version, 0, true, run.body);
+    this.#log.addAt(runNo, runNo, "signal", version, 0, true, run.body);
     if (run.parentRunId !== null && !this.#opens(run.runId)) sql.childCreated.run(tenant, run.runId);
     if (granted) this.#claimed.push(this.#claimedAtBirth(run.runId, version));
     else if (hasLane && run.delayMs === 0) this.#tx.hint(tenant, run.runId, "ready");
@@ -243,7 +240,7 @@ class Application {
     const run = this.#runs.load(signal.runId);
     if (run === null) return;
     raiseSignal(run, this.#tx.now, signal.control);
-    this.#log.add(run, "signal", run.version, run.signalSeq, signal.lifecycle, signal.body);
+    this.#log.add(run.runNo, "signal", run.version, run.signalSeq, signal.lifecycle, signal.body);
     if (run.state === "running") this.#tx.hint(this.#commit.tenant, run.runId, "signal");
     else if (run.dueAt !== null) this.#hintDue(run);
   }

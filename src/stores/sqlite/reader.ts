@@ -88,7 +88,7 @@ export class Reader {
     const reads = this.#reads;
     let rows: unknown[];
     if ("runId" in scope) {
-      rows = reads.logOfRun.all(tenant, scope.runId, tenant, scope.runId, afterSeq, limit);
+      rows = reads.logOfRun.all(tenant, scope.runId, afterSeq, limit);
     } else if ("threadId" in scope) {
       rows = reads.logOfThread.all(tenant, scope.threadId, afterSeq, limit);
     } else if ("rootRunId" in scope) {

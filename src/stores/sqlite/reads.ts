@@ -13,6 +13,10 @@ const LOG_ROW = `log.seq, log.tenant, runs.root_run_id AS rootRunId, runs.thread
   log.source, log.version, log.signal, log.at, log.body, log.operation_id AS operationId, log.digest
   FROM log JOIN runs ON runs.run_no = log.run_no`;
 
+/** Of several Runs: the numbers are found and ordered in the index, then only the page's rows are read. */
+const logOf = (runNos: string): string => `SELECT ${LOG_ROW} WHERE log.seq IN (SELECT seq FROM log
+  WHERE run_no IN (${runNos}) AND seq > ? ORDER BY seq LIMIT ?) ORDER BY log.seq`;
+
 const DELEGATION_ROW = `tenant, delegation_id AS delegationId, root_run_id AS rootRunId, parent_run_id AS parentRunId,
   child_run_id AS childRunId, step, call_index AS "index", target, status, contract_version AS contractVersion,
   contract_digest AS contractDigest, intent_delivered AS intentDelivered`;
@@ -69,14 +73,12 @@ export const READS = {
   countLive: `SELECT state, count(*) AS count FROM runs WHERE tenant = ? AND ended_at IS NULL GROUP BY state`,
   countAll: `SELECT count(*) AS count FROM runs WHERE tenant = ?`,
 
-  // log_thread
-  logOfRun: `SELECT ${LOG_ROW} WHERE log.thread_no = (SELECT thread_no FROM runs WHERE tenant = ? AND run_id = ?)
-    AND log.run_no = ${RUN_NO} AND log.seq > ? ORDER BY log.seq LIMIT ?`,
-  // log_thread
-  logOfThread: `SELECT ${LOG_ROW} WHERE log.thread_no = (SELECT thread_no FROM runs WHERE tenant = ? AND thread_id = ? LIMIT 1)
-    AND log.seq > ? ORDER BY log.seq LIMIT ?`,
-  // log_root
-  logOfTree: `SELECT ${LOG_ROW} WHERE log.root_no = ${RUN_NO} AND log.seq > ? ORDER BY log.seq LIMIT ?`,
+  // log_run
+  logOfRun: `SELECT ${LOG_ROW} WHERE log.run_no = ${RUN_NO} AND log.seq > ? ORDER BY log.seq LIMIT ?`,
+  // runs_thread, log_run
+  logOfThread: logOf(`SELECT run_no FROM runs WHERE tenant = ? AND thread_id = ?`),
+  // runs_tree, log_run
+  logOfTree: logOf(`SELECT run_no FROM runs WHERE root_no = ${RUN_NO}`),
   // pk; for whole-store readers, it passes over other tenants' rows
   logOfAll: `SELECT ${LOG_ROW} WHERE log.tenant = ? AND log.seq > ? ORDER BY log.seq LIMIT ?`,
 

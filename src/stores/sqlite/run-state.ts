@@ -6,7 +6,6 @@ import type { Statements } from "./statements.ts";
 export interface RunState {
   readonly runNo: number;
   readonly rootNo: number;
-  readonly threadNo: number;
   readonly runId: RunId;
   readonly parentRunId: RunId | null;
   readonly threadId: ThreadId;
@@ -28,7 +27,6 @@ export interface RunState {
 
 /** The newest Run of a thread, as `lastOnThread` reads it. */
 export interface ThreadEnd {
-  readonly threadNo: number;
   readonly parentRunId: RunId | null;
   readonly version: number;
   readonly endedAt: number | null;

@@ -6,7 +6,7 @@ import type { SqlDatabase, SqlStatement } from "../../sql/sqlite-driver.ts";
  */
 
 /** The columns that commits and claims decide on; the order is that of `RunState`. */
-const RUN_STATE = `run_no AS runNo, root_no AS rootNo, thread_no AS threadNo, run_id AS runId, parent_run_id AS parentRunId,
+const RUN_STATE = `run_no AS runNo, root_no AS rootNo, run_id AS runId, parent_run_id AS parentRunId,
   thread_id AS threadId, publication, priority, state, lane, version, signal_seq AS signalSeq, control_seq AS controlSeq,
   epoch, fruitless_claims AS fruitlessClaims, claimed_by AS claimedBy, due_at AS dueAt, ended_at AS endedAt, 0 AS dirty`;
 
@@ -20,10 +20,12 @@ export const SQL = {
   lastSeq: `SELECT max(ifnull((SELECT max(seq) FROM log), 0), ifnull((SELECT max(seq) FROM events), 0)) AS seq`,
 
   // log_operation
-  findOperation: `SELECT digest, receipt FROM log WHERE tenant = ? AND operation_id = ?`,
-  // pk, log_operation, log_root, log_thread; the partial ones where they apply
-  insertLog: `INSERT INTO log (seq, tenant, run_no, root_no, thread_no, source, version, signal, at, lifecycle, claimed_by,
-    operation_id, digest, receipt, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  findOperation: `SELECT digest, receipt FROM log WHERE tenant = ? AND operation_id = ? AND source = 'signal'`,
+  // log_lane_operation
+  findLaneOperation: `SELECT digest, receipt FROM log WHERE run_no = ? AND operation_id = ? AND source = 'lane'`,
+  // pk, log_run; log_operation or log_lane_operation on the first row; the partial ones where they apply
+  insertLog: `INSERT INTO log (seq, tenant, run_no, source, version, signal, at, lifecycle, claimed_by,
+    operation_id, digest, receipt, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   // pk
   insertEvent: `INSERT INTO events (seq, tenant, at, kind, incarnation, run_id, epoch) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 
@@ -35,7 +37,7 @@ export const SQL = {
   rootOf: `SELECT root_run_id AS rootRunId FROM runs WHERE tenant = ? AND run_id = ?`,
   // runs_thread; the lane passes in order of creation, so the newest Run tells whether any is live; and once a child is on
   // the thread no root Run is let onto it, so the newest also tells whether it is a child's
-  lastOnThread: `SELECT thread_no AS threadNo, parent_run_id AS parentRunId, version, ended_at AS endedAt FROM runs
+  lastOnThread: `SELECT parent_run_id AS parentRunId, version, ended_at AS endedAt FROM runs
     WHERE tenant = ? AND thread_id = ? ORDER BY run_no DESC LIMIT 1`,
   // runs_thread; only queued Runs are newer than the lane's holder
   holderOnThread: `SELECT version FROM runs WHERE tenant = ? AND thread_id = ? AND lane = 1 ORDER BY run_no DESC LIMIT 1`,
@@ -43,10 +45,10 @@ export const SQL = {
   nextOnThread: `SELECT run_id AS runId FROM runs WHERE tenant = ? AND thread_id = ? AND run_no > ?
     ORDER BY run_no LIMIT 1`,
   // pk and every index of runs that applies
-  insertRun: `INSERT INTO runs (run_no, tenant, run_id, root_no, thread_no, parent_no, root_run_id, parent_run_id, thread_id,
+  insertRun: `INSERT INTO runs (run_no, tenant, run_id, root_no, parent_no, root_run_id, parent_run_id, thread_id,
     delegation_id, agent, publication, depth, priority, state, lane, version, signal_seq, control_seq, epoch,
     fruitless_claims, claimed_by, due_at, claim_key, created_at, ended_at, summary)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, NULL, ?)`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, NULL, ?)`,
   // pk
   writeRun: `UPDATE runs SET state = ?, lane = ?, version = ?, signal_seq = ?, control_seq = ?, epoch = ?,
     fruitless_claims = ?, claimed_by = ?, due_at = ?, claim_key = ?, ended_at = ?, summary = ifnull(?, summary)

@@ -1,6 +1,6 @@
--- Everything that is asked for by name is found by a key that starts with tenant. Numbers (run_no, root_no, thread_no,
--- parent_no) never leave the store: they are handed out in order of creation, so that the indexes a commit writes to are
--- written at their end, however large the file has become.
+-- Everything that is asked for by name is found by a key that starts with tenant. Numbers (run_no, root_no, parent_no)
+-- never leave the store: they are handed out in order of creation, so that most indexes a commit writes to are written
+-- near their end, however large the file has become.
 PRAGMA application_id = 0x45727264;
 
 CREATE TABLE meta (
@@ -17,9 +17,8 @@ CREATE TABLE runs (
   run_no INTEGER NOT NULL PRIMARY KEY,
   tenant TEXT NOT NULL,
   run_id TEXT NOT NULL,
-  -- run_no of the tree's root, of the thread's first Run, and of the parent (0 without one).
+  -- run_no of the tree's root and of the parent (0 without one).
   root_no INTEGER NOT NULL,
-  thread_no INTEGER NOT NULL,
   parent_no INTEGER NOT NULL,
   root_run_id TEXT NOT NULL,
   parent_run_id TEXT,
@@ -58,8 +57,6 @@ CREATE TABLE log (
   seq INTEGER NOT NULL PRIMARY KEY,
   tenant TEXT NOT NULL,
   run_no INTEGER NOT NULL,
-  root_no INTEGER NOT NULL,
-  thread_no INTEGER NOT NULL,
   source TEXT NOT NULL,
   version INTEGER NOT NULL,
   signal INTEGER NOT NULL,
@@ -74,9 +71,11 @@ CREATE TABLE log (
   body TEXT NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX log_operation ON log (tenant, operation_id) WHERE operation_id IS NOT NULL;
-CREATE INDEX log_root ON log (root_no, seq);
-CREATE INDEX log_thread ON log (thread_no, seq);
+-- The operation ids of lane commits stand with their Run, whose place in the index is near the end; those of all others,
+-- which are few, with the tenant. One index for both would be written all over on every commit.
+CREATE UNIQUE INDEX log_lane_operation ON log (run_no, operation_id) WHERE source = 'lane';
+CREATE UNIQUE INDEX log_operation ON log (tenant, operation_id) WHERE source = 'signal' AND operation_id IS NOT NULL;
+CREATE INDEX log_run ON log (run_no, seq);
 CREATE INDEX log_signal ON log (run_no, signal) WHERE signal > 0;
 CREATE INDEX log_feeds ON log (tenant, seq) WHERE lifecycle = 1 OR claimed_by IS NOT NULL;
 
