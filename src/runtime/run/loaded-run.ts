@@ -61,6 +61,7 @@ export class LoadedRun {
     const others = new Map<string, LoadedRun>();
     const history: HistoryMessage[] = [];
     let digest = EMPTY_HISTORY_DIGEST;
+    let version = 0;
     let found: LoadedRun | undefined;
     for (const row of rows) {
       const facts = decodeFacts(row.body);
@@ -76,12 +77,14 @@ export class LoadedRun {
           digest = run.historyDigest;
         }
       }
-      if (run !== undefined) {
-        if (row.source === "lane") run.version = row.version;
-        else run.appliedSignal = Math.max(run.appliedSignal, row.signal);
-      }
+      if (row.source === "lane") version = row.version;
+      else if (run !== undefined) run.appliedSignal = Math.max(run.appliedSignal, row.signal);
     }
-    if (found !== undefined) found.historyDigest = digest;
+    if (found !== undefined) {
+      // A Run that queued behind others goes on with the thread's version, not with the one that its creation met.
+      found.version = version;
+      found.historyDigest = digest;
+    }
     return found;
   }
 
