@@ -1,4 +1,5 @@
 import { ErrandError } from "../../domain/errand-error.ts";
+import type { TenantId } from "../../domain/id.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Commit, CommitOutcome, Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -28,13 +29,23 @@ export class Committer {
    * @throws the store's error when no retry can help
    */
   async commit(commit: Commit, interrupt: () => AbortSignal): Promise<CommitOutcome> {
+    return this.insist(commit.tenant, "commit", () => this.#store.commit(commit), interrupt);
+  }
+
+  /** Makes a call that may be made twice, until the store answers it. Waits longer each time. */
+  async insist<T>(
+    tenant: TenantId,
+    during: string,
+    call: () => Promise<T>,
+    interrupt: () => AbortSignal,
+  ): Promise<T> {
     let pause = FIRST_PAUSE_MS;
     for (;;) {
       try {
-        return await this.#store.commit(commit);
+        return await call();
       } catch (error) {
         if (!passes(error)) throw error;
-        this.#telemetry.emit({ type: "store_trouble", tenant: commit.tenant, during: "commit", error });
+        this.#telemetry.emit({ type: "store_trouble", tenant, during, error });
         const signal = interrupt();
         signal.throwIfAborted();
         await sleep(this.#clock, pause, signal);

@@ -8,7 +8,7 @@ import type { Wait } from "../../domain/run/wait.ts";
 import { chainDigest } from "../../domain/thread/history.ts";
 import { callEnded } from "../../domain/tool-batch/tool-batch.ts";
 import type { CallError } from "../../domain/tool-batch/call-outcome.ts";
-import { sleep } from "../commit/committer.ts";
+import { passes, sleep } from "../commit/committer.ts";
 import type { LoadedAgent } from "../ports/agent.ts";
 import type { CarrierSession, Move, MoveContext } from "../ports/carrier.ts";
 import type { ClaimedRun, InboxRow } from "../ports/store.ts";
@@ -106,7 +106,8 @@ export class RunDriver {
 
   /** Reads the Run from its log; whatever was staged is forgotten. */
   async #reload(): Promise<void> {
-    const run = await readRun(this.#host.store, this.#host.tenant, this.claim.runId);
+    const { store, tenant } = this.#host;
+    const run = await this.#insist("load", () => readRun(store, tenant, this.claim.runId));
     if (run === undefined) throw new LostClaim(`${this.claim.runId} is gone from the store`);
     this.#session?.dispose();
     this.#session = null;
@@ -150,7 +151,10 @@ export class RunDriver {
   async #readPending(): Promise<void> {
     this.#stalePending = false;
     const { store, tenant } = this.#host;
-    const pending = await store.readPending(tenant, this.claim.runId, this.#run.appliedSignal);
+    const { runId } = this.claim;
+    const pending = await this.#insist("read", () =>
+      store.readPending(tenant, runId, this.#run.appliedSignal),
+    );
     this.#writer.signalSeq = pending.signalSeq;
     this.#writer.controlSeq = pending.controlSeq;
     for (const row of pending.signals) {
@@ -378,6 +382,8 @@ export class RunDriver {
     };
     this.#dropSession();
     if (error instanceof LostClaim || this.#lost !== null) return abandon(error);
+    // Nothing is wrong with the Run: the claim is still held, and the next heartbeat takes it up again.
+    if (passes(error)) return abandon(error);
     telemetry.emit({ type: "unexpected", tenant, runId, error });
     try {
       await this.#reload();
@@ -397,6 +403,12 @@ export class RunDriver {
       .catch((third: unknown) =>
         telemetry.emit({ type: "store_trouble", tenant, during: "release", error: third }),
       );
+  }
+
+  /** A read that the store does not answer is not the Run's failure: it is made again while the claim lasts. */
+  #insist<T>(during: string, call: () => Promise<T>): Promise<T> {
+    const { committer, tenant } = this.#host;
+    return committer.insist(tenant, during, call, () => this.#whenLost());
   }
 
   #scope(): BatchScope {
