@@ -28,6 +28,7 @@ export function claim(tx: Transaction, tenant: TenantId, request: ClaimRequest):
   })[];
   return rows.map((row) => {
     sql.claimRun.run(incarnation, row.runNo);
+    tx.runs.forget(tenant, row.runId);
     const epoch = row.epoch + 1;
     tx.event(tenant, "claimed", incarnation, row.runId, epoch);
     return {
@@ -45,6 +46,7 @@ export function release(tx: Transaction, tenant: TenantId, incarnation: Incarnat
   const { sql, now } = tx;
   for (const { runId, epoch } of runs) {
     if (Number(sql.releaseRun.run(now, now, tenant, runId, incarnation, epoch).changes) === 0) continue;
+    tx.runs.forget(tenant, runId);
     tx.event(tenant, "released", incarnation, runId, epoch);
     tx.hint(tenant, runId, "ready");
   }
@@ -62,6 +64,7 @@ export function freeRunsOf(
   if (held.length === 0) return;
   sql.freeRunsOf.run(now, now, tenant, incarnation);
   for (const { runId, epoch } of held) {
+    tx.runs.forget(tenant, runId);
     tx.event(tenant, kind, incarnation, runId, epoch);
     tx.hint(tenant, runId, "ready");
   }

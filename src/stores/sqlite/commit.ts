@@ -14,8 +14,8 @@ import { deliver } from "./delivery.ts";
 import {
   type RunState,
   RunsAtWork,
-  claimKey,
   isParked,
+  insertRun,
   raiseSignal,
   takeClaim,
   writeRun,
@@ -32,7 +32,7 @@ import type { Transaction } from "./transaction.ts";
  */
 
 export function applyCommit(tx: Transaction, commit: Commit): CommitOutcome {
-  const runs = new RunsAtWork(tx.sql, commit.tenant);
+  const runs = new RunsAtWork(tx, commit.tenant);
   const rejection = guard(tx, commit, runs);
   if (rejection !== null) return rejection;
   return { kind: "committed", receipt: new Application(tx, commit, runs).apply() };
@@ -184,33 +184,28 @@ class Application {
       hasLane &&
       run.delayMs === 0 &&
       claim.carries.has(run.publication);
-    const dueAt = granted ? null : now + run.delayMs;
-    sql.insertRun.run(
+    const row: RunState = {
       runNo,
-      tenant,
-      run.runId,
       rootNo,
-      parentNo,
-      run.rootRunId,
-      run.parentRunId,
-      run.threadId,
-      run.delegationId,
-      run.agent,
-      run.publication,
-      run.depth,
-      run.priority,
-      granted ? "running" : hasLane && run.delayMs === 0 ? "ready" : "created",
-      hasLane ? 1 : 0,
+      runId: run.runId,
+      parentRunId: run.parentRunId,
+      threadId: run.threadId,
+      publication: run.publication,
+      priority: run.priority,
+      state: granted ? "running" : hasLane && run.delayMs === 0 ? "ready" : "created",
+      lane: hasLane ? 1 : 0,
       // A queued Run gets its version with the lane; its creation met the thread's.
-      hasLane ? version : 0,
-      granted ? 1 : 0,
-      granted ? 1 : 0,
-      granted ? claim.incarnation : null,
-      dueAt,
-      claimKey(dueAt, run.priority),
-      now,
-      run.summary,
-    );
+      version: hasLane ? version : 0,
+      signalSeq: 0,
+      controlSeq: 0,
+      epoch: granted ? 1 : 0,
+      fruitlessClaims: granted ? 1 : 0,
+      claimedBy: granted ? claim.incarnation : null,
+      dueAt: granted ? null : now + run.delayMs,
+      endedAt: null,
+      dirty: 0,
+    };
+    insertRun(this.#tx, tenant, run, row, parentNo);
     this.#log.addAt(runNo, runNo, "signal", version, 0, true, run.body);
     if (run.parentRunId !== null && !this.#opens(run.runId)) sql.childCreated.run(tenant, run.runId);
     if (granted) this.#claimed.push(this.#claimedAtBirth(run.runId, version));

@@ -141,5 +141,4 @@ export const READS = {
   claims: `SELECT seq, at, claimed_by AS incarnation, receipt FROM log WHERE tenant = ? AND claimed_by IS NOT NULL AND seq >= ? ORDER BY seq LIMIT ?`,
 
   storeId: `SELECT value FROM meta WHERE key = 'store_id'`,
-  dataVersion: `PRAGMA data_version`,
 } as const;

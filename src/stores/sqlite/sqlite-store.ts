@@ -121,7 +121,7 @@ class SqliteStore implements Store {
     this.#reader = new Reader(reads);
     this.#wakes = new Wakes(
       pollMs,
-      () => (reads.dataVersion.get() as { readonly data_version: number }).data_version,
+      () => (tx.sql.dataVersion.get() as { readonly data_version: number }).data_version,
     );
     this.#storeId = (reads.storeId.get() as { readonly value: string }).value;
     this.#writer = new GroupWriter(db, {
@@ -129,7 +129,7 @@ class SqliteStore implements Store {
       maxGroup: MAX_GROUP,
       onBegin: () => tx.begin(),
       onCommit: () => this.#wakes.tell(tx.takeHints()),
-      onRollback: () => tx.takeHints(),
+      onRollback: () => tx.rolledBack(),
       explain: (error) => this.#explain(error),
     });
   }

@@ -19,6 +19,8 @@ export const SQL = {
   // pk of log and events
   lastSeq: `SELECT max(ifnull((SELECT max(seq) FROM log), 0), ifnull((SELECT max(seq) FROM events), 0)) AS seq`,
 
+  dataVersion: `PRAGMA data_version`,
+
   // log_operation
   findOperation: `SELECT digest, receipt FROM log WHERE tenant = ? AND operation_id = ? AND source = 'signal'`,
   // log_lane_operation

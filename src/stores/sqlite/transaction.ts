@@ -1,11 +1,16 @@
 import type { OperationalEvent, WakeHint } from "../../runtime/ports/store.ts";
 import type { RunId, TenantId } from "../../domain/id.ts";
+import { RunCache } from "./run-cache.ts";
 import type { Statements } from "./statements.ts";
 
 /** What the transaction being written has of its own: its time, the next number of the log, the hints to give after it. */
 export class Transaction {
   now = 0;
+  /** The rows of Runs, valid until the end of the transaction. */
+  readonly runs = new RunCache();
   #lastSeq = 0;
+  /** SQLite's count of other connections' commits, as of the last transaction. */
+  #dataVersion = -1;
   #hints: WakeHint[] = [];
   readonly sql: Statements;
   readonly #clock: { now(): number };
@@ -15,10 +20,20 @@ export class Transaction {
     this.#clock = clock;
   }
 
-  /** With the write lock held, so that no other process numbers its entries meanwhile. */
+  /** With the write lock held: what is read now stays true until the end, and until the next if nobody else commits. */
   begin(): void {
     this.now = this.#clock.now();
-    this.#lastSeq = (this.sql.lastSeq.get() as { seq: number }).seq;
+    const version = (this.sql.dataVersion.get() as { readonly data_version: number }).data_version;
+    if (version === this.#dataVersion) return;
+    this.#dataVersion = version;
+    this.runs.clear();
+    this.#lastSeq = (this.sql.lastSeq.get() as { readonly seq: number }).seq;
+  }
+
+  /** Voids all that was noted and changed in memory. */
+  rolledBack(): void {
+    this.#dataVersion = -1;
+    this.#hints = [];
   }
 
   nextSeq(): number {
