@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ErrandError } from "../../domain/errand-error.ts";
 import { type ErrandConfig, parseConfig } from "../library/define-config.ts";
-import { CliError } from "./cli-error.ts";
+import { CliError, failureOf } from "./cli-error.ts";
 import { EXIT } from "./exit-code.ts";
 
 /** A project's config as it was found. */
@@ -66,7 +66,11 @@ async function doors(): Promise<Record<string, unknown>> {
 }
 
 function configFailure(file: string, cause: unknown): Error {
-  if (ErrandError.is(cause)) return cause;
+  if (ErrandError.is(cause)) {
+    const { message } = failureOf(cause);
+    const place = placeOf(cause, dirname(file)) || ` (loading ${file})`;
+    return new ErrandError(cause.code, `${message.replace(/\.$/, "")}${place}.`, cause.fix, { cause });
+  }
   const text = cause instanceof Error ? cause.message.split("\n")[0] : String(cause);
   const missing = /Cannot find (?:module|package) '([^'./][^']*)'/.exec(text ?? "")?.[1];
   return new CliError(

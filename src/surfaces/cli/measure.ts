@@ -86,6 +86,21 @@ export function cut(text: string, columns: number): string {
   return kept;
 }
 
+/** Breaks at spaces into lines of so many columns, at most `most` of them; the last is cut. */
+export function wrap(text: string, columns: number, most = 4): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line === "" || lines.length === most - 1 || stringWidth(longer) <= columns) line = longer;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return [...lines, line].map((one) => cut(one, columns));
+}
+
 function two(number: number): string {
   return String(number).padStart(2, "0");
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, Option } from "commander";
 import { failureOf, usageError } from "./cli-error.ts";
-import type { Perform, Register } from "./commands/command.ts";
+import { type Perform, type Register, examples } from "./commands/command.ts";
 import { agentsCommand } from "./commands/agents.ts";
 import { cancelCommand, continueCommand, pauseCommand } from "./commands/control.ts";
 import { doctorCommand } from "./commands/doctor.ts";
@@ -100,14 +100,12 @@ function createProgram(perform: Perform, around: Surroundings): Command {
     .exitOverride()
     .addHelpText(
       "after",
-      `
-Examples:
-  $ errand init                                   write a config and a first agent
-  $ errand run party --input '{"guests":["Ada"]}'  start a run and watch it
-  $ errand ps                                     list live runs
-  $ errand tickets                                list what waits for a person
-
-${EXIT_HELP}`,
+      `${examples(
+        ["errand init", "write a config and a first agent"],
+        [`errand run party --input '{"guests":["Ada"]}'`, "start a run and watch it"],
+        ["errand ps", "list live runs"],
+        ["errand tickets", "list what waits for a person"],
+      )}\n\n${EXIT_HELP}\n\n\`errand help <command>\` has examples of each command.`,
     );
   for (const register of COMMANDS) register(program, perform);
   return program;

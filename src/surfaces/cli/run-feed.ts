@@ -37,8 +37,9 @@ export class RunFeed {
         this.#doing.delete(runId);
         break;
       case "call_executing": {
+        // A child has a row of its own, so waiting for it needs no word.
         const name = this.#names.get(`${runId} ${fact.step}.${fact.index}`);
-        if (name !== undefined) this.#doing.set(runId, name);
+        if (name !== undefined && name !== "agent_run") this.#doing.set(runId, name);
         break;
       }
       case "call_completed":

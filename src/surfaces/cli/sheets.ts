@@ -29,6 +29,8 @@ export interface RunView {
 export function runSheet(view: RunView, style: Style, scope: readonly string[]): readonly string[] {
   const { status, detail, effects, tickets, tree, now } = view;
   const { color } = style;
+  const own = usageLine(status.usage);
+  const withChildren = usageLine(tree.totalUsage);
   const lived = durationText((status.endedAt ?? now) - status.createdAt);
   const lines = [
     `${statusText(style, runStatus(status))} ${color.bold(status.agent)} ${status.runId}`,
@@ -44,8 +46,8 @@ export function runSheet(view: RunView, style: Style, scope: readonly string[]):
       ["root", status.parentRunId === null ? "" : status.rootRunId],
       ["delegation", status.delegationId ?? ""],
       ["user", detail.user ?? ""],
-      ["usage", usageLine(status.usage)],
-      ["with children", tree.children.length === 0 ? "" : usageLine(tree.totalUsage)],
+      ["usage", own],
+      ["with children", withChildren === own ? "" : withChildren],
     ]),
   ];
   const { contract } = detail;

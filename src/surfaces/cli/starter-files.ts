@@ -22,7 +22,7 @@ export default defineConfig({
 `;
 
 const AGENTS = `import { appendFile } from "node:fs/promises";
-import { type Json, defineTool, functionAgent } from "errand";
+import { defineTool, functionAgent } from "errand";
 
 /** Writes one invitation to a file: an effect on the world, so the call is recorded before it starts. */
 const deliver = defineTool({
@@ -64,6 +64,11 @@ export const party = functionAgent({
     },
     required: ["guests"],
   },
+  outputSchema: {
+    type: "object",
+    properties: { sent: { type: "integer" }, letters: { type: "array", items: { type: "string" } } },
+    required: ["sent", "letters"],
+  },
   tools: [deliver],
   roster: [writer],
   mayAsk: true,
@@ -75,10 +80,10 @@ export const party = functionAgent({
         prompt: \`Send \${letters.length} invitations?\`,
         schema: { type: "boolean" },
       });
-      if (agreed !== true) return { sent: 0, letters } satisfies Json;
+      if (agreed !== true) return { sent: 0, letters };
     }
     for (const text of letters) await ctx.tool(deliver, { text: String(text) });
-    return { sent: letters.length, letters } satisfies Json;
+    return { sent: letters.length, letters };
   },
 });
 `;

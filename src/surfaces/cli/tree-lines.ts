@@ -1,7 +1,7 @@
 import stringWidth from "string-width";
 import type { OpenTicket } from "../../runtime/host/resume-ticket.ts";
 import type { TaskNode } from "../../runtime/view/task-tree.ts";
-import { cut, durationText, plain, usageText } from "./measure.ts";
+import { cut, durationText, plain, usageText, wrap } from "./measure.ts";
 import { type RunStatus, nodesOf, runStatus } from "./run-status.ts";
 import { type Style, statusText } from "./style.ts";
 import { answerCommand } from "./ticket-answer.ts";
@@ -129,8 +129,11 @@ function ticketLines(picture: TreePicture, ticket: OpenTicket, indent: string): 
   const bar = color.dim(indent);
   const command = answerCommand(ticket, scope);
   return [
-    `${bar}${color.yellow(cut(prompt, room))}`,
-    ...commandLines(command, room).map((line) => `${bar}${color.bold(line)}`),
+    ...wrap(prompt, room).map((line) => `${bar}${color.yellow(line)}`),
+    // What is copied from a second line must not hold a branch of the tree.
+    ...commandLines(command, room).map(
+      (line, at) => `${at === 0 ? bar : indent.replace(/./gu, " ")}${color.bold(line)}`,
+    ),
     ...(ticket.deadlineAt === null
       ? []
       : [`${bar}${color.dim(cut(deadlineText(ticket.deadlineAt - picture.now), room))}`]),

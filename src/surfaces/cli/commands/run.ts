@@ -264,7 +264,7 @@ function unfinished(session: Session, frame: TreeFrame, why: Stop, options: RunO
       throw new CliError(
         "INTERRUPTED",
         EXIT.interrupted,
-        `Interrupted; ${runId} is kept and goes on where it stopped.`,
+        `${runId} was left before its end; it is kept and goes on where it stopped.`,
         [
           options.key === undefined ? `Go on:  ${worker}` : `Go on:  this same command, or ${worker}`,
           `Watch:  ${errandCommand(["tree", runId, "-w"], scope)}`,

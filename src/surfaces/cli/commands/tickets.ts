@@ -1,7 +1,7 @@
 import type { OpenTicket } from "../../../runtime/host/resume-ticket.ts";
 import { EXIT } from "../exit-code.ts";
 import { withId } from "../known-id.ts";
-import { durationText, plain } from "../measure.ts";
+import { durationText, plain, wrap } from "../measure.ts";
 import type { Style } from "../style.ts";
 import { answerCommand } from "../ticket-answer.ts";
 import { commandLines } from "../tree-lines.ts";
@@ -62,7 +62,7 @@ export function ticketText(
   const age = `opened ${durationText(now - ticket.openedAt)} ago${ticket.status === "open" ? left : ""}`;
   return [
     `${sign} ${color.bold(ticket.kind)} ${ticket.ticketId}`,
-    `  ${plain(ticket.prompt)}`,
+    ...wrap(plain(ticket.prompt), style.width - 2).map((line) => `  ${line}`),
     `  ${color.dim(`${ticket.runId} · ${age}`)}`,
     ...(ticket.status === "open"
       ? commandLines(answerCommand(ticket, scope), style.width - 2).map((line) => `  ${line}`)
