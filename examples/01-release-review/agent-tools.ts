@@ -213,7 +213,8 @@ function describeScreen(result: ScreenResult): UiFindings["screens"][number] {
 function subjectOf(before: OpenApiDocument, after: OpenApiDocument): string {
   const info = (document: OpenApiDocument, field: string): string => {
     const found = childOf(rootOf(document), "info");
-    return String((found && childOf(found, field)?.value) ?? "unnamed");
+    const value = found && childOf(found, field)?.value;
+    return typeof value === "string" ? value : `(no ${field})`;
   };
   return `${info(after, "title")} ${info(before, "version")} → ${info(after, "version")}`;
 }
