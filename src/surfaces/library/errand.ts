@@ -157,35 +157,46 @@ export class Errand implements AsyncDisposable {
     for (;;) {
       this.#open();
       signal?.throwIfAborted();
-      const row = await existingRun(this.store, this.tenant, id);
-      if (row.state === "ended") return this.#endOf(id);
       const leftMs = until === null ? null : until - this.#parts.clock.monotonic();
-      if (leftMs !== null && leftMs <= 0) {
-        const why = await whyWaiting(this.store, this.tenant, row);
-        throw new ErrandError(
-          "WAIT_TIMEOUT",
-          `${id} has not ended within ${timeoutMs} ms; it is still ${row.state}. ${why}`,
-          "The run goes on: wait again, or cancel it.",
-          { details: { runId: id, state: row.state } },
-        );
+      // Listening begins before looking, so an end that comes in between is heard.
+      const ear = this.#listen(id, leftMs, signal);
+      try {
+        const row = await existingRun(this.store, this.tenant, id);
+        if (row.state === "ended") return await this.#endOf(id);
+        if (leftMs !== null && leftMs <= 0) {
+          const why = await whyWaiting(this.store, this.tenant, row);
+          throw new ErrandError(
+            "WAIT_TIMEOUT",
+            `${id} has not ended within ${timeoutMs} ms; it is still ${row.state}. ${why}`,
+            "The run goes on: wait again, or cancel it.",
+            { details: { runId: id, state: row.state } },
+          );
+        }
+        await ear.heard;
+      } finally {
+        ear.forget();
       }
-      await this.#lookAgain(id, leftMs, signal);
     }
   }
 
-  /** Resolves when the Run may have ended, the time is up, the signal aborts or this Errand closes. */
-  #lookAgain(runId: RunId, leftMs: number | null, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        forget();
-        cancel();
-        signal?.removeEventListener("abort", done);
-        resolve();
-      };
-      const forget = this.#ends.watch(runId, done);
-      const cancel = leftMs === null ? () => undefined : this.#parts.clock.timer(leftMs, done);
-      signal?.addEventListener("abort", done, { once: true });
-    });
+  /** `heard` resolves when the Run may have ended, the time is up, the signal aborts or this Errand closes. */
+  #listen(
+    runId: RunId,
+    leftMs: number | null,
+    signal: AbortSignal | undefined,
+  ): { readonly heard: Promise<void>; forget(): void } {
+    let hear = (): void => undefined;
+    const heard = new Promise<void>((resolve) => (hear = resolve));
+    const forgetEnd = this.#ends.watch(runId, hear);
+    const cancelTimer =
+      leftMs === null ? () => undefined : this.#parts.clock.timer(Math.max(0, leftMs), hear);
+    signal?.addEventListener("abort", hear, { once: true });
+    const forget = (): void => {
+      forgetEnd();
+      cancelTimer();
+      signal?.removeEventListener("abort", hear);
+    };
+    return { heard, forget };
   }
 
   /** One Run as it stands, with the reason why it is not running. */
