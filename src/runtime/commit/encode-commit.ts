@@ -42,7 +42,7 @@ export interface LaneCommit {
   readonly facts: readonly LaneFact[];
   readonly incarnation: IncarnationId;
   readonly epoch: number;
-  /** Signals seen: the park is undone if another has come. */
+  /** Signals seen: if another has come, a park is undone, and an end that leaves children behind is refused. */
   readonly signalSeqSeen: number;
   /** Set when the facts authorize something new (L23). */
   readonly controlSeqSeen: number | null;
@@ -78,7 +78,7 @@ export function encodeLaneCommit(input: LaneCommit): Commit {
       epoch: input.epoch,
       version: run.version,
       controlSeqSeen: input.controlSeqSeen,
-      next: laneNext(facts, input.signalSeqSeen),
+      next: laneNext(run, facts, input.signalSeqSeen),
       body,
       summary: summary === run.summary ? null : summary,
       lifecycle: facts.some((fact) => LIFECYCLE.has(fact.type)),
@@ -189,9 +189,13 @@ function emptyCommit(
   };
 }
 
-function laneNext(facts: readonly LaneFact[], signalSeqSeen: number): LaneNext {
+function laneNext(run: LoadedRun, facts: readonly LaneFact[], signalSeqSeen: number): LaneNext {
   const last = facts.at(-1);
-  if (last?.type === "run_ended") return { kind: "end", endKind: last.end.kind };
+  if (last?.type === "run_ended") {
+    const end = { kind: "end", endKind: last.end.kind } as const;
+    // A result that came unseen has to be discarded and charged in the last commit, so that commit is decided again.
+    return run.state.delegations.open.length === 0 ? end : { ...end, signalSeqSeen };
+  }
   if (last?.type !== "parked") return { kind: "hold" };
   const state = waitState(last.wait);
   return { kind: "park", state, dueInMs: last.dueInMs, signalSeqSeen };

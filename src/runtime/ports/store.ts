@@ -149,7 +149,12 @@ export type LaneNext =
       /** The `signalSeq` seen; if it has moved the Run is not parked and stays claimed, while the rest stands. */
       readonly signalSeqSeen: number;
     }
-  | { readonly kind: "end"; readonly endKind: string };
+  | {
+      readonly kind: "end";
+      readonly endKind: string;
+      /** Present while children may still deliver: refused as stale when the `signalSeq` has moved (L17). */
+      readonly signalSeqSeen?: number;
+    };
 
 export interface LaneWrite {
   readonly runId: RunId;
@@ -257,7 +262,10 @@ export type CommitOutcome =
   | { readonly kind: "committed"; readonly receipt: Receipt }
   | { readonly kind: "duplicate"; readonly receipt: Receipt }
   | { readonly kind: "conflict"; readonly firstDigest: string }
-  | { readonly kind: "stale"; readonly reason: "absent" | "ended" | "version" | "epoch" | "control" }
+  | {
+      readonly kind: "stale";
+      readonly reason: "absent" | "ended" | "version" | "epoch" | "control" | "signal";
+    }
   | {
       readonly kind: "refused";
       readonly reason:

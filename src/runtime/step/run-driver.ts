@@ -347,7 +347,7 @@ export class RunDriver {
     return "left";
   }
 
-  /** Commits what is staged. After a refusal by a control the Run is read again, and everything is decided anew. */
+  /** Commits what is staged. After a refusal the Run is read again, and everything is decided anew. */
   async #commit(authorizes: boolean): Promise<Progress> {
     const written = await this.#writer.write(this.#staging, authorizes);
     if (!written.stands) {

@@ -30,7 +30,9 @@ function staleness(tables: TenantTables, lane: LaneWrite): Stale | null {
   if (row.epoch !== lane.epoch || row.claimedBy !== lane.incarnation) return "epoch";
   if (row.version !== lane.version) return "version";
   if (lane.controlSeqSeen !== null && row.controlSeq !== lane.controlSeqSeen) return "control";
-  return null;
+  const { next } = lane;
+  if (next.kind !== "end" || next.signalSeqSeen === undefined) return null;
+  return row.signalSeq === next.signalSeqSeen ? null : "signal";
 }
 
 type Refusal = Extract<CommitOutcome, { readonly kind: "refused" }>["reason"];

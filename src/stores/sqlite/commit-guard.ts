@@ -43,7 +43,9 @@ function guardLane(write: LaneWrite, run: RunState | null): Rejection | null {
   if (write.controlSeqSeen !== null && run.controlSeq !== write.controlSeqSeen) {
     return { kind: "stale", reason: "control" };
   }
-  return null;
+  const { next } = write;
+  if (next.kind !== "end" || next.signalSeqSeen === undefined) return null;
+  return run.signalSeq === next.signalSeqSeen ? null : { kind: "stale", reason: "signal" };
 }
 
 function refusal(tx: Transaction, commit: Commit, runs: RunsAtWork): Rejection | null {

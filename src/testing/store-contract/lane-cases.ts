@@ -177,6 +177,23 @@ export const laneCases: readonly StoreContractCase[] = [
     assert.deepEqual([row.state, row.signalSeq, row.claimedBy], ["ready", 1, null]);
   }),
 
+  storeCase(
+    "L17 an end on an outdated signal number is refused whole, and one that names no number is not",
+    async (world) => {
+      const held = await world.running("a");
+      await world.committed({ signals: [world.signal("a")] });
+      const end = { kind: "end", endKind: "canceled" } as const;
+      const unseen = await world.commit({ lane: world.lane(held, { ...end, signalSeqSeen: 0 }) });
+      assert.deepEqual(unseen, { kind: "stale", reason: "signal" });
+      assert.equal((await world.row("a")).version, 0);
+      await world.step(held, { ...end, signalSeqSeen: 1 });
+      const other = await world.running("b");
+      await world.committed({ signals: [world.signal("b")] });
+      await world.step(other, end);
+      assert.deepEqual([(await world.row("a")).state, (await world.row("b")).state], ["ended", "ended"]);
+    },
+  ),
+
   storeCase("L3 an end releases the lane for good", async (world) => {
     const held = await world.running("a");
     const receipt = await world.step(held, { kind: "end", endKind: "completed" });
