@@ -1,13 +1,14 @@
 import { ErrandError } from "../../domain/errand-error.ts";
+import type { OperationId } from "../../domain/id.ts";
 import type { LaneFact } from "../../domain/run/run-fact.ts";
-import { encodeLaneCommit } from "../commit/encode-commit.ts";
+import { encodeLaneCommit, encodeSignalCommit } from "../commit/encode-commit.ts";
 import type { Commit, ClaimedRun, Receipt } from "../ports/store.ts";
 import { LoadedRun } from "../run/loaded-run.ts";
 import type { DriverHost } from "./driver-host.ts";
 import { LostClaim } from "./lost-claim.ts";
 import type { Staging } from "./staging.ts";
 
-/** A commit that stands, or one that a control forbade: then nothing was written and memory is stale. */
+/** A commit that stands, or one that a control or a delivery forbade: nothing was written, and memory is stale. */
 export type Written =
   | { readonly stands: true; readonly receipt: Receipt; readonly facts: readonly LaneFact[] }
   | { readonly stands: false };
@@ -56,7 +57,7 @@ export class LaneWriter {
       case "duplicate":
         break;
       case "stale":
-        if (outcome.reason === "control") return { stands: false };
+        if (outcome.reason === "control" || outcome.reason === "signal") return { stands: false };
         throw new LostClaim(`the store refused the commit: ${outcome.reason}`);
       case "conflict":
         throw new LostClaim(`another commit stands under ${commit.operationId}`);
@@ -73,18 +74,32 @@ export class LaneWriter {
     run.version = receipt.version ?? run.version;
     run.summary = commit.lane?.summary ?? run.summary;
     run.timed(facts, receipt.at);
-    this.#passOn(commit, receipt, staging, children, facts);
+    this.#passOn(commit, receipt, children, facts);
+    if (receipt.conflicts.length > 0) await this.#keepConflicts(commit, receipt);
     return { stands: true, receipt, facts };
   }
 
+  /** Of two results that differ the first stands; that there was a second is kept on the parent for audit (L16). */
+  async #keepConflicts(commit: Commit, receipt: Receipt): Promise<void> {
+    const { tenant, telemetry, committer } = this.#host;
+    const { runId } = this.#claim;
+    const message = `another result already stands for ${receipt.conflicts.join(", ")}`;
+    telemetry.emit({ type: "run_warning", tenant, runId, message });
+    for (const { delegationId, parentRunId, digest } of commit.deliver) {
+      if (!receipt.conflicts.includes(delegationId)) continue;
+      const conflict = encodeSignalCommit({
+        tenant,
+        header: { runId: parentRunId, rootRunId: commit.rootRunId },
+        operationId: `conflict:${delegationId}:${digest.slice(0, 32)}` as OperationId,
+        fact: { type: "late_result", delegationId, digest, verdict: "conflict" },
+        ifEnded: "record",
+      });
+      await committer.commit(conflict, this.#interrupt);
+    }
+  }
+
   /** Claims that the commit granted start here; cancel intents that it recorded leave at once. */
-  #passOn(
-    commit: Commit,
-    receipt: Receipt,
-    staging: Staging,
-    children: Staging["children"],
-    facts: readonly LaneFact[],
-  ): void {
+  #passOn(commit: Commit, receipt: Receipt, children: Staging["children"], facts: readonly LaneFact[]): void {
     const host = this.#host;
     for (const header of children) {
       if (!receipt.claimed.some((claim) => claim.runId === header.runId)) continue;
@@ -95,15 +110,6 @@ export class LaneWriter {
       const status = "unread" as const;
       const handed = commit.deliver.map((delivery) => ({ tenant: host.tenant, ...delivery, status }));
       host.adopt(receipt.claimed, handed);
-    }
-    if (receipt.conflicts.length > 0) {
-      const { runId } = staging.run.state.header;
-      host.telemetry.emit({
-        type: "run_warning",
-        tenant: host.tenant,
-        runId,
-        message: `another result already stands for ${receipt.conflicts.join(", ")}`,
-      });
     }
     if (facts.some((fact) => fact.type === "delegation_cancel_requested")) host.intentsRecorded();
   }
