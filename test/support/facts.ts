@@ -26,7 +26,9 @@ export async function factsOfType<Type extends FactType>(
   type: Type,
 ): Promise<readonly (RunFact & { readonly type: Type; readonly seq: number })[]> {
   const facts = await factsOf(errand, runId);
-  return facts.filter((fact): fact is RunFact & { type: Type; seq: number; source: "lane" } => fact.type === type);
+  return facts.filter(
+    (fact): fact is RunFact & { type: Type; seq: number; source: "lane" } => fact.type === type,
+  );
 }
 
 /** Facts that a commit's lane writes. */

@@ -152,7 +152,12 @@ export async function turns(count = 6): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Polls in real time, without moving the clock. */
-export function until(check: () => unknown): Promise<unknown> {
-  return vi.waitFor(check, { interval: 1, timeout: 5_000 });
+/** Polls in real time, without moving the clock, until `check` neither throws nor answers false. */
+export async function until(check: () => unknown): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      if ((await check()) === false) throw new Error("It has not come true.");
+    },
+    { interval: 1, timeout: 5_000 },
+  );
 }
