@@ -82,7 +82,7 @@ describe("the agents of the release review", () => {
       ["order-list.png", "changed"],
     ]);
     expect(text).toContain("**Verdict: Hold.**");
-    expect(text).toContain("Agree with the finance team how billing is changed first");
+    expect(text).toContain("Have the finance team change billing first");
   });
 
   it("delegate the three questions in one batch that runs in parallel (L18)", async () => {

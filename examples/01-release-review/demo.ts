@@ -1,6 +1,6 @@
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { ErrandError, type Errand, type RunHandle } from "errand";
+import { type Errand, ErrandError, type RunFact, type RunHandle } from "errand";
 import type { followTree } from "../../src/surfaces/cli/follow-tree.ts";
 import type { createLiveTree } from "../../src/surfaces/cli/live-tree.ts";
 import type { Style, styleOf } from "../../src/surfaces/cli/style.ts";
@@ -28,6 +28,9 @@ npm run demo -- [options]
   --slow             take your time, to watch
   --model <name>     who plans: scripted, openai/<model>, anthropic/<model>; by default the provider whose key is set
 `;
+
+/** Columns beyond which text is hard to read. */
+const WIDEST = 100;
 
 /** One call of the demo; returns the exit status. */
 export async function demo(args: readonly string[], view: TreeView): Promise<number> {
@@ -132,27 +135,20 @@ async function watch(
 }
 
 /** What is worth a line where no tree can be drawn. */
-function stepText(fact: { readonly type: string; readonly [field: string]: unknown }): string | null {
-  switch (fact.type) {
-    case "attempt_started":
-      return "started";
-    case "step_published":
-      return `calls ${(fact["calls"] as readonly { readonly tool: string }[]).map(({ tool }) => tool).join(", ")}`;
-    case "run_ended":
-      return (fact["end"] as { readonly kind: string }).kind;
-    default:
-      return null;
-  }
+function stepText(fact: RunFact): string | null {
+  if (fact.type === "attempt_started") return "started";
+  if (fact.type === "step_published") return `calls ${fact.calls.map(({ tool }) => tool).join(", ")}`;
+  return fact.type === "run_ended" ? fact.end.kind : null;
 }
 
 function introduction({ before, after, model }: ReviewOptions, { color }: Style): string {
   const planner =
     model.model === null
-      ? "the script of the example; set OPENAI_API_KEY or ANTHROPIC_API_KEY to let a model plan"
-      : model.name;
+      ? "Planned by the example's own script; set OPENAI_API_KEY or ANTHROPIC_API_KEY for a model."
+      : `Planned by ${model.name}.`;
   return [
     `${color.bold("Release review")}  ${shown(before)} → ${shown(after)}`,
-    color.dim(`Planned by ${planner}.`),
+    color.dim(planner),
     color.dim(
       `Stop it whenever you like, with Ctrl-C or \`kill -9 ${process.pid}\`: the same command goes on with the same tree.`,
     ),
@@ -166,16 +162,19 @@ function meetingText(meeting: Meeting, runId: string, { color }: Style): string 
       return color.dim(`Started ${runId}`);
     case "goes_on":
       return color.yellow(
-        `Going on with ${runId}, begun ${agoText(meeting.sinceMs)}. A killed process is taken over when its lease ends, within 3 s.`,
+        `Going on with ${runId}, begun ${agoText(meeting.sinceMs)} (a killed process is taken over within 3 s)`,
       );
     case "done":
-      return color.dim(`This release was reviewed ${agoText(meeting.sinceMs)}, by ${runId}; --again reviews it once more.`);
+      return color.dim(
+        `This release was reviewed ${agoText(meeting.sinceMs)}, by ${runId}; --again reviews it once more.`,
+      );
     default:
       return meeting satisfies never;
   }
 }
 
-function conclusion(options: ReviewOptions, { runId, result, review }: Reviewed, { color }: Style): string {
+function conclusion(options: ReviewOptions, { runId, result, review }: Reviewed, style: Style): string {
+  const { color, width } = style;
   const paint = { release: color.green, release_with_care: color.yellow, hold: color.red }[result.verdict];
   const scope =
     options.store === join(HERE, ".errand/errand.db")
@@ -184,9 +183,10 @@ function conclusion(options: ReviewOptions, { runId, result, review }: Reviewed,
   const command = (name: string): string => ["npx", "errand", name, runId, ...scope].join(" ");
   return [
     "",
-    `${color.bold(paint(`${verdictText(result.verdict)}.`))} ${result.summary}`,
+    color.bold(paint(verdictText(result.verdict))),
+    ...wrapped(result.summary, "", width),
     "",
-    ...review.actions.map((action, index) => `  ${index + 1}. ${action}`),
+    ...review.actions.flatMap((action, index) => wrapped(`${index + 1}. ${action}`, "   ", width)),
     ...(review.actions.length > 0 ? [""] : []),
     `Review  ${color.bold(shown(result.review))}`,
     "",
@@ -195,7 +195,22 @@ function conclusion(options: ReviewOptions, { runId, result, review }: Reviewed,
     `  ${command("show")}`,
     `  ${command("logs")}`,
     "",
+    color.dim("Watch it work"),
+    "  npm run demo -- --again --slow",
+    "",
   ].join("\n");
+}
+
+/** Breaks a text between words; lines after the first are indented. */
+function wrapped(text: string, indent: string, width: number): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1) ?? "";
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (longer.length <= Math.min(width, WIDEST) || line.trim() === "") lines[lines.length - 1] = longer;
+    else lines.push(`${indent}${word}`);
+  }
+  return lines;
 }
 
 function shown(path: string): string {

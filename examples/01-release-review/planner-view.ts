@@ -34,16 +34,21 @@ export function planner(
   { paceMs }: Pace,
   plan: (talk: Conversation) => Plan,
 ): ScriptedModel {
-  const usage = { inputTokens: 0, outputTokens: 0 };
   return scriptedModel(
     (view): ScriptedTurn => {
       const next = plan(conversationOf(view));
+      const usage = { inputTokens: roughTokens(view.prompt), outputTokens: roughTokens(next) };
       return "result" in next
-        ? { text: JSON.stringify(next.result), delayMs: paceMs }
-        : { text: next.say, calls: next.calls, chunks: 8, delayMs: paceMs };
+        ? { text: JSON.stringify(next.result), delayMs: paceMs, usage }
+        : { text: next.say, calls: next.calls, chunks: 8, delayMs: paceMs, usage };
     },
-    { modelId, usage },
+    { modelId },
   );
+}
+
+/** What a model would be billed for, at four characters a token. */
+function roughTokens(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / 4);
 }
 
 function conversationOf(view: ScriptedView): Conversation {

@@ -194,7 +194,7 @@ function summaryOf({ api, migration, ui }: Findings): string {
       ? "The screens could not be compared."
       : changed.length === 0
         ? "No screen looks different."
-        : `${counted(changed.length, "screen")} of ${ui.screens.length} looks different.`,
+        : `${changed.length} of ${counted(ui.screens.length, "screen")} ${changed.length === 1 ? "looks" : "look"} different.`,
   ].join(" ");
 }
 
@@ -212,8 +212,7 @@ function actionsOf({ api, migration, ui }: Findings): string[] {
       .filter((check) => !check.passed && !check.detail.startsWith("not reached"))
       .map(({ check, detail }) => `Correct the migration (${check}): ${detail}`),
     ...api.clients.map(
-      ({ client, owner, problems }) =>
-        `Agree with the ${owner} how ${client} is changed first: ${problems.join("; ")}`,
+      ({ client, owner, problems }) => `Have the ${owner} change ${client} first: ${problems.join("; ")}`,
     ),
     ...ui.screens.flatMap(({ screen, status, detail, picture }) => {
       if (status === "same" || status === "added") return [];

@@ -106,7 +106,8 @@ function migrationResult(migration: MigrationFindings): string {
   if (migration.status === "not_checked") return "not checked";
   const checks = [...migration.forward, ...migration.rollback];
   const passed = checks.filter((check) => check.passed).length;
-  return `${passed} of ${checks.length} checks passed; ${migration.destructive.length} destructive changes`;
+  const losses = migration.destructive.length;
+  return `${passed} of ${checks.length} checks passed; ${losses === 0 ? "nothing is lost" : `${losses} destructive changes`}`;
 }
 
 function uiResult(ui: UiFindings): string {

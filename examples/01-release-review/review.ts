@@ -75,7 +75,11 @@ export async function reviewRelease(options: ReviewOptions, watcher: Watcher): P
     await watcher.watch(
       errand,
       run,
-      isNew ? { kind: "started" } : state === "ended" ? { kind: "done", sinceMs } : { kind: "goes_on", sinceMs },
+      isNew
+        ? { kind: "started" }
+        : state === "ended"
+          ? { kind: "done", sinceMs }
+          : { kind: "goes_on", sinceMs },
     );
     if ((await run.status()).state !== "ended") return null;
     const result = await run.result();
