@@ -13,20 +13,33 @@ export function hasOlderWork(
   exceptRunNo: number,
 ): boolean {
   const { sql, now } = tx;
-  if (sql.anyClaimable.get(tenant, now, now) === undefined) return false;
-  const refs = JSON.stringify([...carries]);
-  return sql.otherClaimable.get(tenant, now, now, exceptRunNo, refs) !== undefined;
+  if (sql.anyDue.get(tenant, now) === undefined) return false;
+  for (const publication of carries) {
+    if (sql.otherClaimable.get(tenant, publication, now, now, exceptRunNo) !== undefined) return true;
+  }
+  return false;
+}
+
+type Claimable = ClaimedRun & { readonly runNo: number; readonly claimKey: number };
+
+/** The first of each carried publication, merged: what nobody here carries costs nothing. */
+function firstClaimable(tx: Transaction, tenant: TenantId, request: ClaimRequest): readonly Claimable[] {
+  const { carries, limit } = request;
+  const rows: Claimable[] = [];
+  for (const publication of carries) {
+    rows.push(...(tx.sql.claimable.all(tenant, publication, tx.now, tx.now, limit) as Claimable[]));
+  }
+  if (carries.size > 1) {
+    rows.sort((left, right) => left.claimKey - right.claimKey || left.runNo - right.runNo);
+  }
+  return rows.slice(0, limit);
 }
 
 export function claim(tx: Transaction, tenant: TenantId, request: ClaimRequest): readonly ClaimedRun[] {
-  const { sql, now } = tx;
-  const { incarnation, carries, limit } = request;
+  const { sql } = tx;
+  const { incarnation } = request;
   if (sql.workerAlive.get(tenant, incarnation) === undefined) return [];
-  const refs = JSON.stringify([...carries]);
-  const rows = sql.claimable.all(tenant, now, now, refs, limit) as (ClaimedRun & {
-    readonly runNo: number;
-  })[];
-  return rows.map((row) => {
+  return firstClaimable(tx, tenant, request).map((row) => {
     sql.claimRun.run(incarnation, row.runNo);
     tx.runs.forget(tenant, row.runId);
     const epoch = row.epoch + 1;

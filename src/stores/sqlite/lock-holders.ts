@@ -5,19 +5,25 @@ import { readdirSync, readlinkSync, realpathSync } from "node:fs";
  * worker on this host. Only for an error message, when a lock could not be had.
  */
 export function lockHolders(path: string, registeredPids: () => readonly number[]): readonly number[] {
+  const seen = openedBy(path);
+  if (seen.length > 0) return seen;
   try {
-    const seen = openedBy(`${realpathSync(path)}-shm`);
-    return seen.length > 0 ? seen : registeredPids();
+    return registeredPids();
   } catch {
     return [];
   }
 }
 
-function openedBy(file: string): readonly number[] {
+function openedBy(path: string): readonly number[] {
   if (process.platform !== "linux") return [];
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => Number.isInteger(pid) && pid !== process.pid && hasOpen(pid, file));
+  try {
+    const shared = `${realpathSync(path)}-shm`;
+    return readdirSync("/proc")
+      .map(Number)
+      .filter((pid) => Number.isInteger(pid) && pid !== process.pid && hasOpen(pid, shared));
+  } catch {
+    return [];
+  }
 }
 
 function hasOpen(pid: number, file: string): boolean {

@@ -1,5 +1,5 @@
 /*
- * Every read outside a transaction, prepared once. The comment names the index that serves it.
+ * Every read outside a transaction, prepared once. The comment, or INDEXED BY, names the index that serves it.
  *
  * A Run's, thread's or tree's number is looked up by (tenant, name) first, so nobody reads a row of another tenant.
  */
@@ -37,8 +37,8 @@ const ROOT_NO = `(SELECT root_no FROM runs WHERE tenant = ? AND run_id = ?)`;
 const RUN_FILTER = `(? IS NULL OR state IN (SELECT value FROM json_each(?))) AND (? = 0 OR parent_run_id IS NULL)
   AND (? IS NULL OR root_run_id = ?) AND (? IS NULL OR parent_run_id = ?) AND (? IS NULL OR thread_id = ?)`;
 
-const runs = (where: string, order: "ASC" | "DESC"): string =>
-  `SELECT ${RUN_ROW} FROM runs WHERE ${where} AND ${RUN_FILTER} ORDER BY run_no ${order} LIMIT ? OFFSET ?`;
+const runs = (index: string, where: string, order: "ASC" | "DESC"): string =>
+  `SELECT ${RUN_ROW} FROM runs INDEXED BY ${index} WHERE ${where} AND ${RUN_FILTER} ORDER BY run_no ${order} LIMIT ? OFFSET ?`;
 
 const BY_TREE = `tenant = ? AND root_no = ${RUN_NO}`;
 const BY_PARENT = `tenant = ? AND root_no = ${ROOT_NO} AND parent_no = ${RUN_NO}`;
@@ -46,8 +46,8 @@ const BY_THREAD = `tenant = ? AND thread_id = ?`;
 const LIVE = `tenant = ? AND ended_at IS NULL`;
 const ALL = `tenant = ?`;
 
-const delegations = (where: string): string =>
-  `SELECT ${DELEGATION_ROW} FROM delegations WHERE ${where} ORDER BY delegation_no LIMIT ?`;
+const delegations = (index: string, where: string): string =>
+  `SELECT ${DELEGATION_ROW} FROM delegations INDEXED BY ${index} WHERE ${where} ORDER BY delegation_no LIMIT ?`;
 
 const tickets = (where: string): string =>
   `SELECT ${TICKET_ROW} FROM tickets WHERE ${where} AND (? IS NULL OR (status = 'open') = ?) ORDER BY ticket_no LIMIT ?`;
@@ -55,20 +55,16 @@ const tickets = (where: string): string =>
 export const READS = {
   // runs_id
   run: `SELECT ${RUN_ROW} FROM runs WHERE tenant = ? AND run_id = ?`,
-  // runs_tree
-  treeNewest: runs(BY_TREE, "DESC"),
-  treeOldest: runs(BY_TREE, "ASC"),
-  childrenNewest: runs(BY_PARENT, "DESC"),
-  childrenOldest: runs(BY_PARENT, "ASC"),
-  // runs_thread
-  threadNewest: runs(BY_THREAD, "DESC"),
-  threadOldest: runs(BY_THREAD, "ASC"),
-  // runs_live
-  liveNewest: runs(LIVE, "DESC"),
-  liveOldest: runs(LIVE, "ASC"),
-  // runs_tenant
-  allNewest: runs(ALL, "DESC"),
-  allOldest: runs(ALL, "ASC"),
+  treeNewest: runs("runs_tree", BY_TREE, "DESC"),
+  treeOldest: runs("runs_tree", BY_TREE, "ASC"),
+  childrenNewest: runs("runs_tree", BY_PARENT, "DESC"),
+  childrenOldest: runs("runs_tree", BY_PARENT, "ASC"),
+  threadNewest: runs("runs_thread", BY_THREAD, "DESC"),
+  threadOldest: runs("runs_thread", BY_THREAD, "ASC"),
+  liveNewest: runs("runs_live", LIVE, "DESC"),
+  liveOldest: runs("runs_live", LIVE, "ASC"),
+  allNewest: runs("runs_tenant", ALL, "DESC"),
+  allOldest: runs("runs_tenant", ALL, "ASC"),
   // runs_live; what has ended is the rest of runs_tenant
   countLive: `SELECT state, count(*) AS count FROM runs WHERE tenant = ? AND ended_at IS NULL GROUP BY state`,
   countAll: `SELECT count(*) AS count FROM runs WHERE tenant = ?`,
@@ -89,8 +85,8 @@ export const READS = {
   signals: `SELECT ${LOG_ROW} WHERE log.run_no = ? AND log.signal > 0 AND log.signal > ? ORDER BY log.signal`,
   // inbox_parent
   unread: `SELECT ${INBOX_ROW} FROM inbox WHERE parent_no = ? AND status = 'unread' ORDER BY envelope_no`,
-  // inbox_parent; 0 holds what was addressed to a Run that is not there
-  inbox: `SELECT ${INBOX_ROW} FROM inbox WHERE parent_no IN (0, ${RUN_NO}) AND tenant = ? AND parent_run_id = ?
+  // 0 holds what was addressed to a Run that is not there
+  inbox: `SELECT ${INBOX_ROW} FROM inbox INDEXED BY inbox_parent WHERE parent_no IN (0, ${RUN_NO}) AND tenant = ? AND parent_run_id = ?
     ORDER BY envelope_no`,
 
   // tickets_id
@@ -106,17 +102,26 @@ export const READS = {
 
   // delegations_id
   delegation: `SELECT ${DELEGATION_ROW} FROM delegations WHERE tenant = ? AND delegation_id = ?`,
-  // delegations_tree; 0 holds those of a parent that is not there
-  delegationsOfParent: delegations(`root_no IN (0, ${ROOT_NO}) AND parent_no IN (0, ${RUN_NO}) AND tenant = ?
-    AND parent_run_id = ? AND (? IS NULL OR root_run_id = ?)`),
-  delegationsOfTree: delegations(`root_no IN (0, ${RUN_NO}) AND tenant = ? AND root_run_id = ?`),
-  // delegations_id
-  delegationsAll: delegations(`tenant = ?`),
-  // delegations_intent
-  pendingIntents: delegations(`tenant = ? AND status = 'cancel_requested' AND intent_delivered = 0`),
-  // delegations_childless, then pk for the parent
-  orphaned: delegations(`tenant = ? AND childless = 1 AND status = 'open'
-    AND EXISTS (SELECT 1 FROM runs WHERE run_no = delegations.parent_no AND ended_at IS NULL)`),
+  // 0 holds those of a parent that is not there
+  delegationsOfParent: delegations(
+    "delegations_tree",
+    `root_no IN (0, ${ROOT_NO}) AND parent_no IN (0, ${RUN_NO}) AND tenant = ?
+    AND parent_run_id = ? AND (? IS NULL OR root_run_id = ?)`,
+  ),
+  delegationsOfTree: delegations(
+    "delegations_tree",
+    `root_no IN (0, ${RUN_NO}) AND tenant = ? AND root_run_id = ?`,
+  ),
+  delegationsAll: delegations("delegations_id", `tenant = ?`),
+  pendingIntents: delegations(
+    "delegations_intent",
+    `tenant = ? AND status = 'cancel_requested' AND intent_delivered = 0`,
+  ),
+  orphaned: delegations(
+    "delegations_childless",
+    `tenant = ? AND childless = 1 AND status = 'open'
+    AND EXISTS (SELECT 1 FROM runs WHERE run_no = delegations.parent_no AND ended_at IS NULL)`,
+  ),
 
   // workers_incarnation
   workers: `SELECT tenant, incarnation, name, host, pid, started_at AS startedAt, heartbeat_at AS heartbeatAt, dead,

@@ -170,10 +170,7 @@ class SqliteStore implements Store {
   }
 
   async claim(tenant: TenantId, request: Parameters<Store["claim"]>[1]): Promise<readonly ClaimedRun[]> {
-    const isDue = await this.#read(tenant, () => {
-      const now = this.now();
-      return this.#tx.sql.anyClaimable.get(tenant, now, now) !== undefined;
-    });
+    const isDue = await this.#read(tenant, () => this.#tx.sql.anyDue.get(tenant, this.now()) !== undefined);
     return isDue ? this.#write(tenant, () => claim(this.#tx, tenant, request)) : [];
   }
 

@@ -2,7 +2,8 @@ import type { SqlDatabase, SqlStatement } from "../../sql/sqlite-driver.ts";
 
 /*
  * Every statement that writes, and every read on the way of a commit or a claim; prepared once. The comment names the
- * index that serves it (`pk` is the primary key). A test asks SQLite for the plan of each.
+ * index that serves it (`pk` is the primary key), and INDEXED BY holds SQLite to it where it would choose another. A test
+ * asks SQLite for the plan of each.
  */
 
 /** The columns that commits and claims decide on; the order is that of `RunState`. */
@@ -13,7 +14,8 @@ const RUN_STATE = `run_no AS runNo, root_no AS rootNo, run_id AS runId, parent_r
 const CLAIMED = `run_id AS runId, epoch, version, signal_seq AS signalSeq, control_seq AS controlSeq,
   fruitless_claims AS fruitlessClaims`;
 
-const CLAIMABLE = `tenant = ? AND lane = 1 AND due_at IS NOT NULL AND claim_key <= ? AND due_at <= ?`;
+const CLAIMABLE = `FROM runs INDEXED BY runs_claimable WHERE tenant = ? AND publication = ? AND lane = 1
+  AND due_at IS NOT NULL AND claim_key <= ? AND due_at <= ?`;
 
 export const SQL = {
   // pk of log and events
@@ -59,14 +61,12 @@ export const SQL = {
   holdRun: `UPDATE runs SET version = ?, signal_seq = ?, control_seq = ?, fruitless_claims = 0,
     summary = ifnull(?, summary) WHERE run_no = ?`,
 
-  // runs_claimable
-  anyClaimable: `SELECT 1 FROM runs WHERE ${CLAIMABLE} LIMIT 1`,
-  // runs_claimable
-  otherClaimable: `SELECT 1 FROM runs WHERE ${CLAIMABLE} AND run_no <> ?
-    AND publication IN (SELECT value FROM json_each(?)) LIMIT 1`,
-  // runs_claimable
-  claimable: `SELECT run_no AS runNo, ${CLAIMED} FROM runs WHERE ${CLAIMABLE}
-    AND publication IN (SELECT value FROM json_each(?)) ORDER BY claim_key, run_no LIMIT ?`,
+  // runs_due
+  anyDue: `SELECT 1 FROM runs WHERE tenant = ? AND lane = 1 AND due_at IS NOT NULL AND due_at <= ? LIMIT 1`,
+  // runs_claimable, for one publication; due times that priority has brought forward are passed over in the index
+  otherClaimable: `SELECT 1 ${CLAIMABLE} AND run_no <> ? LIMIT 1`,
+  // runs_claimable, for one publication
+  claimable: `SELECT run_no AS runNo, claim_key AS claimKey, ${CLAIMED} ${CLAIMABLE} ORDER BY claim_key, run_no LIMIT ?`,
   // pk
   claimRun: `UPDATE runs SET state = 'running', epoch = epoch + 1, fruitless_claims = fruitless_claims + 1, claimed_by = ?,
     due_at = NULL, claim_key = NULL WHERE run_no = ?`,

@@ -49,7 +49,7 @@ CREATE INDEX runs_thread ON runs (tenant, thread_id);
 CREATE INDEX runs_tenant ON runs (tenant, run_no);
 CREATE INDEX runs_tree ON runs (root_no, parent_no);
 CREATE INDEX runs_live ON runs (tenant, claimed_by) WHERE ended_at IS NULL;
-CREATE INDEX runs_claimable ON runs (tenant, claim_key, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
+CREATE INDEX runs_claimable ON runs (tenant, publication, claim_key, run_no, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
 CREATE INDEX runs_due ON runs (tenant, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
 
 -- The facts. A commit that touches no Run leaves a row with run_no 0, which only keeps its operation id.
