@@ -42,12 +42,24 @@ export function openTicket(row: TicketRow): OpenTicket {
 }
 
 /**
- * The one ticket that a resume addressed to a Run means: the Run's own, or that of a descendant it waits for. Several
- * open ones need the ticket's id; nothing is guessed (K1.7).
+ * The one ticket that a resume addressed to a Run means: the one that this very decision has decided before, else the
+ * Run's own or that of a descendant it waits for. Several open ones need the ticket's id; nothing is guessed (K1.7).
  */
-export async function ticketOf(store: Store, tenant: TenantId, runId: RunId): Promise<TicketRow> {
-  const row = await existingRun(store, tenant, runId);
-  const open = await store.listTickets(tenant, { rootRunId: row.rootRunId, open: true, limit: 1_000 });
+export async function ticketOf(
+  store: Store,
+  tenant: TenantId,
+  runId: RunId,
+  decisionId: string | undefined,
+): Promise<TicketRow> {
+  const { rootRunId } = await existingRun(store, tenant, runId);
+  const open = await store.listTickets(tenant, { rootRunId, open: true, limit: 1_000 });
+  if (decisionId !== undefined) {
+    // Read after the open ones: a question that was opened by this decision's answer never takes the repeat of it.
+    for (const ticket of await store.listTickets(tenant, { rootRunId, open: false, limit: 1_000_000 })) {
+      if (ticket.decisionId === decisionId && (await isBelow(store, tenant, ticket.runId, runId)))
+        return ticket;
+    }
+  }
   const below: TicketRow[] = [];
   for (const ticket of open) if (await isBelow(store, tenant, ticket.runId, runId)) below.push(ticket);
   const [only] = below;

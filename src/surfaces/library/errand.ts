@@ -246,7 +246,7 @@ export class Errand implements AsyncDisposable {
     this.#open();
     const ticketId = target.startsWith("tkt_")
       ? parseTicketId(target)
-      : (await ticketOf(this.store, this.tenant, parseRunId(target))).ticketId;
+      : (await ticketOf(this.store, this.tenant, parseRunId(target), options.decisionId)).ticketId;
     const decision = {
       ticketId,
       decisionId: options.decisionId ?? this.#parts.ids.next(),
