@@ -16,6 +16,12 @@ export interface Finished {
   readonly stderr: string;
 }
 
+export interface CliOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** Default: the folder itself. */
+  readonly cwd?: string;
+}
+
 export interface Started {
   readonly child: ChildProcess;
   readonly finished: Promise<Finished>;
@@ -38,11 +44,11 @@ export class CliFolder {
     return existsSync(join(this.path, name));
   }
 
-  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Started {
+  start(args: readonly string[], options: CliOptions = {}): Started {
     const { NO_COLOR: _, FORCE_COLOR: __, ...clean } = process.env;
     const child = spawn(process.execPath, [MAIN, ...args], {
-      cwd: this.path,
-      env: { ...clean, LANG: "C.UTF-8", ...env },
+      cwd: options.cwd ?? this.path,
+      env: { ...clean, LANG: "C.UTF-8", ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#started.add(child);
@@ -68,9 +74,9 @@ export class CliFolder {
   /** Runs one command to its end. */
   async run(
     args: readonly string[],
-    options: { env?: NodeJS.ProcessEnv; input?: string } = {},
+    options: CliOptions & { readonly input?: string } = {},
   ): Promise<Finished> {
-    const { child, finished } = this.start(args, options.env);
+    const { child, finished } = this.start(args, options);
     child.stdin?.end(options.input ?? "");
     return finished;
   }

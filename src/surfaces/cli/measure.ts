@@ -3,8 +3,8 @@ import type { Usage } from "../../domain/budget/usage.ts";
 
 /** `840ms`, `12.3s`, `3m04s`, `2h05m`, `3d04h`. */
 export function durationText(ms: number): string {
-  const whole = Math.max(0, ms);
-  if (whole < 1_000) return `${Math.round(whole)}ms`;
+  const whole = Math.max(0, Math.round(ms));
+  if (whole < 1_000) return `${whole}ms`;
   if (whole < 59_950) return `${(whole / 1_000).toFixed(1)}s`;
   const seconds = Math.round(whole / 1_000);
   if (seconds < 3_600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
