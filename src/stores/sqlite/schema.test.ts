@@ -87,6 +87,7 @@ describe("no statement scans a table", () => {
     const scans = steps.filter((detail) => /^SCAN (?!json_each|CONSTANT)/.test(detail));
     expect(scans).toEqual([]);
     // A key that ends with the tenant would pass over all that the tenant has.
-    if (!TENANT_LISTS.has(name)) expect(steps.filter((detail) => detail.includes("(tenant=?)"))).toEqual([]);
+    const passes = TENANT_LISTS.has(name) ? [] : steps.filter((detail) => detail.includes("(tenant=?)"));
+    expect(passes).toEqual([]);
   });
 });
