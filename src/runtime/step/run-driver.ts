@@ -188,6 +188,7 @@ export class RunDriver {
       if (!staging.empty && (await this.#commit(launches.length > 0)) === "left") return "left";
       if (this.#staging !== staging) return "on"; // refused: what was to be launched is decided again
       for (const launch of launches) {
+        this.#stopIfLost();
         if (!this.#host.leaseIsFresh()) {
           throw new LostClaim("the lease was not renewed in time to begin an effect");
         }
