@@ -113,9 +113,9 @@ onEachStore("Parallel delegation", (open) => {
     for (const second of [true, false]) {
       const gate = new Gate();
       const outside = new Outside();
-      const then = () => gate.wait();
-      const one = outside.tool("one", { parallel: true, then });
-      const two = outside.tool("two", { parallel: second, then });
+      const after = () => gate.wait();
+      const one = outside.tool("one", { parallel: true, after });
+      const two = outside.tool("two", { parallel: second, after });
       const caller = fn(
         `caller-${second}`,
         (ctx) => Promise.all([ctx.tool(one, { id: "a" }), ctx.tool(two, { id: "b" })]),

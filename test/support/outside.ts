@@ -29,12 +29,12 @@ export class Outside {
     return this.done.filter((one) => one === name).length;
   }
 
-  /** A tool `name({ id })` whose every run counts as `name:id` before `then` is waited for. */
+  /** A tool `name({ id })` whose every run counts as `name:id` before `after` is waited for. */
   tool(
     name: string,
-    options: Partial<ToolOptions<typeof INPUT, string>> & { readonly then?: (id: string) => unknown } = {},
+    options: Partial<ToolOptions<typeof INPUT, string>> & { readonly after?: (id: string) => unknown } = {},
   ): DefinedTool<{ id: string }, string> {
-    const { then, ...rest } = options;
+    const { after, ...rest } = options;
     return defineTool({
       name,
       description: `Does ${name} outside.`,
@@ -45,7 +45,7 @@ export class Outside {
       run: async ({ id }, context) => {
         this.done.push(`${name}:${id}`);
         this.keys.push(context.effectKey);
-        await then?.(id);
+        await after?.(id);
         return `${name} ${id}`;
       },
     });
