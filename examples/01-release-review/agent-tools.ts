@@ -31,6 +31,9 @@ import { isTooMild, mildestVerdict } from "./verdict.ts";
  * same input gives the same bytes: so they are `idempotent`, and a call that a crash interrupted is simply made again.
  */
 
+/** A process that dies is not the tool's fault, so recovery may begin a call often. */
+const maxExecutions = 100;
+
 const DIFF_FILE = "openapi-diff.json";
 
 export const diffApis = defineTool({
@@ -39,6 +42,7 @@ export const diffApis = defineTool({
   input: ReleaseToReview,
   replay: "idempotent",
   effect: "idempotent",
+  maxExecutions,
   async run({ before, after, out }, context, signal) {
     context.progress("reading both descriptions");
     const api = await readApi({ before, after }, signal);
@@ -65,6 +69,7 @@ export const checkClients = defineTool({
   }),
   replay: "safe",
   effect: "read_only",
+  maxExecutions,
   async run({ before, out, diff }, context, signal) {
     const clients = await readClients({ before, after: before }, signal);
     context.progress(`${clients.length} known clients`);
@@ -91,6 +96,7 @@ export const testForward = defineTool({
   input: ReleaseToReview,
   replay: "idempotent",
   effect: "idempotent",
+  maxExecutions,
   parallel: true,
   async run(folders, context, signal) {
     context.progress("migrating a database with data");
@@ -106,6 +112,7 @@ export const testRollback = defineTool({
   input: ReleaseToReview,
   replay: "idempotent",
   effect: "idempotent",
+  maxExecutions,
   parallel: true,
   async run(folders, context, signal) {
     context.progress("migrating forward and back again");
@@ -121,6 +128,7 @@ export const compareUi = defineTool({
   input: ReleaseToReview,
   replay: "idempotent",
   effect: "idempotent",
+  maxExecutions,
   async run({ before, after, out }, context, signal) {
     const screens = await readScreens({ before, after }, signal);
     context.progress(`${Object.keys(screens.before).length} screens`);
@@ -136,6 +144,7 @@ export const writeReview = defineTool({
   input: Review.extend({ out: ReleaseToReview.shape.out }),
   replay: "idempotent",
   effect: "idempotent",
+  maxExecutions,
   async run({ out, ...review }, context) {
     if (isTooMild(review.verdict, review)) {
       throw new ToolFailure(

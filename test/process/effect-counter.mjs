@@ -4,7 +4,7 @@
 // Prints its address on the first line and ends when its stdin does.
 import { createServer } from "node:http";
 
-const ANSWER_AFTER_MS = 25;
+const ANSWER_AFTER_MS = 150;
 const effects = new Map();
 
 const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-import { type AgentDefinition, defineTool } from "errand";
+import { type AgentDefinition, type DefinedTool, type Json, defineTool } from "errand";
 import { modelAgent } from "errand/model";
 import { z } from "zod";
 import { reviewAgents } from "../../examples/01-release-review/agents.ts";
@@ -12,7 +12,6 @@ export const PAGE_ON_CALL = "page_on_call";
 
 const Nothing = z.object({});
 const Done = z.object({ done: z.boolean() });
-const Work = ReleaseToReview.extend({ counter: z.string() });
 
 /**
  * The main job with two colleagues whose tools touch an outside process:
@@ -22,9 +21,9 @@ const Work = ReleaseToReview.extend({ counter: z.string() });
  *     ├── notify              an idempotent tool
  *     └── page                a tool that may never be repeated
  */
-export function killAgents(counter: string, paceMs: number): AgentDefinition<z.input<typeof Work>, unknown> {
+export function killAgents(counter: string, paceMs: number): AgentDefinition<ReleaseToReview, unknown> {
   const pace = { paceMs };
-  const outside = (name: string, replay: "idempotent" | "never"): ReturnType<typeof defineTool> =>
+  const outside = (name: string, replay: "idempotent" | "never"): DefinedTool =>
     defineTool({
       name,
       description: `Does its effect in the outside process (${replay}).`,
@@ -58,7 +57,7 @@ export function killAgents(counter: string, paceMs: number): AgentDefinition<z.i
   return modelAgent({
     name: "release-day",
     instructions: "Have the release reviewed, the team notified and the person on call paged.",
-    input: Work,
+    input: ReleaseToReview,
     output: Done,
     roster: [
       reviewAgents({ paceMs }),
@@ -66,10 +65,10 @@ export function killAgents(counter: string, paceMs: number): AgentDefinition<z.i
       caller("page", PAGE_ON_CALL, "never"),
     ],
     model: planner("plan-release-day", pace, (talk): Plan => {
-      const { before, after, out } = talk.task(Work);
-      const call = (agent: string, goal: string, input: z.input<typeof ReleaseToReview> | object) => ({
+      const { before, after, out } = talk.task(ReleaseToReview);
+      const call = (agent: string, goal: string, input: Json) => ({
         tool: "agent_run",
-        input: { agent, goal, input: { ...input } },
+        input: { agent, goal, input },
       });
       if (talk.answer("agent_run") !== null) return { result: { done: true } };
       return {
@@ -81,5 +80,5 @@ export function killAgents(counter: string, paceMs: number): AgentDefinition<z.i
         ],
       };
     }),
-  }) as AgentDefinition<z.input<typeof Work>, unknown>;
+  }) as AgentDefinition<ReleaseToReview, unknown>;
 }

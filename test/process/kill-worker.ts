@@ -26,7 +26,7 @@ export async function main(args: readonly string[]): Promise<number> {
     // A Run that is killed over and over without getting on is what this is about, not a reason to give up.
     settings: { maxFruitlessClaims: 1_000 },
   });
-  const run = await errand.start(agent, { before, after, out, counter: "counter" }, { key });
+  const run = await errand.start(agent, { before, after, out }, { key });
   process.stdout.write(`ready ${run.runId}\n`);
   const end = await run.end();
   process.stdout.write(`ended ${end.kind}\n`);
