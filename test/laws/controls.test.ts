@@ -53,7 +53,7 @@ onEachStore("Controls", (open) => {
     await using world = await open();
     const slow = new Gate();
     const outside = new Outside();
-    const work = outside.tool("work", { then: () => slow.wait() });
+    const work = outside.tool("work", { after: () => slow.wait() });
     const deep = fn("deep", (ctx) => ctx.ask({ prompt: "Which?" }), { mayAsk: true });
     const between = fn(
       "between",
@@ -85,7 +85,7 @@ onEachStore("Controls", (open) => {
       const run = await errand.start(agent, null, { delayMs: 60_000 });
       if (controls !== "continue") {
         await errand.pause(run.runId);
-        await until(async () => expect((await run.status()).state).toBe("paused"));
+        await world.passUntil(async () => (await run.status()).state === "paused");
       }
       await errand.continue(run.runId);
       await world.pass(5_000);

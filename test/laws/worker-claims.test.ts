@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import type { Json } from "../../src/rules/json.ts";
+import type { Tool } from "../../src/runtime/ports/tool.ts";
 import { fn } from "../support/agents.ts";
 import { factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
@@ -9,8 +11,8 @@ onEachStore("Claims of a worker", (open) => {
     await using world = await open();
     const [child, tool, answer] = [new Gate(), new Gate(), new Gate()];
     const outside = new Outside();
-    const send = outside.tool("send", { then: () => tool.wait() });
-    const wait = outside.tool("wait", { then: () => child.wait() });
+    const send = outside.tool("send", { after: () => tool.wait() });
+    const wait = outside.tool("wait", { after: () => child.wait() });
     const inner = fn("inner", (ctx) => ctx.tool(wait, { id: "c" }), { tools: [wait] });
     const agent = fn(
       "outer",
@@ -71,20 +73,33 @@ onEachStore("Claims of a worker", (open) => {
     expect(await run.result()).toBe(1);
   });
 
-  test("L10 telemetry that throws stops no run", async () => {
+  test("L10 an agent that throws and a listener that throws end the run as failed, and nothing else", async () => {
     await using world = await open();
-    const agent = fn("warns", (_ctx, input) => {
-      if (input === 1) throw new Error("no");
-      return input;
+    const broken = { ...fn("broken", (_ctx, input) => input), open: throwing };
+    const sound = fn("sound", (_ctx, input) => input);
+    const errand = await world.errand({ agents: [broken, sound] });
+    world.told.push = throwing;
+    const run = await errand.start(broken, null);
+    await world.passUntil(async () => (await run.status()).state === "ended");
+    expect(await errand.end(run.runId)).toMatchObject({ kind: "failed", error: { code: "runtime_error" } });
+    expect(await (await errand.start(sound, 3)).result()).toBe(3);
+  });
+
+  test("L10 a tool whose schema fails on the second look is answered, and its run goes on", async () => {
+    await using world = await open();
+    let looks = 0;
+    const tool = {
+      ...new Outside().tool("odd"),
+      parse: (input: Json) => (looks++ === 0 ? { ok: true as const, value: input } : throwing()),
+    };
+    const agent = fn("calls", (ctx) => ctx.tool(tool as Tool, { id: "a" }).then(String, () => "told"), {
+      tools: [tool],
     });
     const errand = await world.errand({ agents: [agent] });
-    world.told.push = () => {
-      throw new Error("the listener is broken");
-    };
-    const silent = { emit: errand.worker!.telemetry.emit };
-    expect(silent.emit).toBeTypeOf("function");
-    const run = await errand.start(agent, 1);
-    await world.passUntil(async () => (await run.status()).state === "ended");
-    expect(await errand.end(run.runId)).toMatchObject({ kind: "failed" });
+    expect(await (await errand.start(agent, null)).result()).toBe("told");
   });
 });
+
+function throwing(): never {
+  throw new Error("broken");
+}
