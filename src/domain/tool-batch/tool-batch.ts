@@ -112,6 +112,12 @@ export function publishedBatch(step: number, mode: BatchMode, requests: readonly
   };
 }
 
+/** True if nothing of the call has begun: it was not reached yet, or its approval is still awaited. */
+function neverStarted(call: CallState): boolean {
+  if (call.phase === "requested") return true;
+  return call.phase === "awaiting" && call.request.kind === "tool" && call.execution === 0;
+}
+
 /** True once the call has its one answer. */
 export function callEnded(call: CallState): boolean {
   return call.phase === "completed" || call.phase === "indeterminate";
@@ -165,8 +171,7 @@ export function decideBatch(batch: ToolBatch, command: BatchCommand): Decision<B
     if (batch.status === "finalized") return unchanged();
     const facts: BatchFact[] = [];
     for (const [index, call] of batch.calls.entries()) {
-      if (call.phase === "requested")
-        facts.push({ type: "call_indeterminate", step, index, reason: "not_started" });
+      if (neverStarted(call)) facts.push({ type: "call_indeterminate", step, index, reason: "not_started" });
       else if (!callEnded(call)) facts.push({ type: "call_indeterminate", step, index, reason: "sealed" });
     }
     return accept(...facts, { type: "batch_finalized", step });

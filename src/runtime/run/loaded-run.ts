@@ -34,8 +34,8 @@ export class LoadedRun {
   /** When the own ticket was opened. */
   ticketOpenedAt: number | null = null;
   ticketDeadlineInMs: number | null = null;
-  /** When the next attempt may begin; null unless one has failed and the next has not begun. */
-  retryDueAt: number | null = null;
+  /** When the next attempt may begin; null if it may at once, or has begun. */
+  attemptDueAt: number | null = null;
   /** Children reported missing by a sweep. */
   readonly missingChildren = new Set<string>();
   summary = "";
@@ -69,6 +69,7 @@ export class LoadedRun {
       for (const fact of facts) {
         if (fact.type === "run_created") {
           run = new LoadedRun(createdRun(fact), history, digest, row.version);
+          if (fact.delayMs > 0) run.attemptDueAt = row.at + fact.delayMs;
           if (row.runId === runId) found = run;
           else others.set(row.runId, run);
         } else if (run !== undefined) {
@@ -109,10 +110,10 @@ export class LoadedRun {
         this.publishBatch(fact.step);
         break;
       case "attempt_started":
-        this.retryDueAt = null;
+        this.attemptDueAt = null;
         break;
       case "attempt_failed":
-        this.retryDueAt = at === null ? null : at + fact.retryInMs;
+        this.attemptDueAt = at === null ? null : at + fact.retryInMs;
         break;
       case "ticket_opened":
         this.ticketOpenedAt = at;
@@ -139,9 +140,10 @@ export class LoadedRun {
   /** Gives the facts that were staged without a time the time of their commit. */
   timed(facts: readonly RunFact[], at: number): void {
     for (const fact of facts) {
-      if (fact.type === "call_executing") this.executingSince.set(fact.index, at);
-      else if (fact.type === "ticket_opened") this.ticketOpenedAt = at;
-      else if (fact.type === "attempt_failed") this.retryDueAt = at + fact.retryInMs;
+      if (fact.type === "call_executing") {
+        if (fact.step === this.state.batch?.step) this.executingSince.set(fact.index, at);
+      } else if (fact.type === "ticket_opened") this.ticketOpenedAt = at;
+      else if (fact.type === "attempt_failed") this.attemptDueAt = at + fact.retryInMs;
     }
   }
 

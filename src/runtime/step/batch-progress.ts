@@ -31,8 +31,8 @@ export interface BatchScope {
   readonly now: number;
 }
 
-/** Records outcomes of tools that ended, and answers that persons gave. */
-export function settleOwnCalls(scope: BatchScope): void {
+/** Records outcomes of tools that ended. */
+export function recordOutcomes(scope: BatchScope): void {
   const { staging, executions } = scope;
   for (const [index, outcome] of executions.finished) {
     const call = openBatch(scope)?.calls[index];
@@ -40,6 +40,11 @@ export function settleOwnCalls(scope: BatchScope): void {
     staging.batch({ type: "complete", index, outcome });
     staging.durable = false;
   }
+}
+
+/** Records outcomes of tools that ended, answers that persons gave, and sleeps that are over. */
+export function settleOwnCalls(scope: BatchScope): void {
+  recordOutcomes(scope);
   for (const [index, call] of openBatch(scope)?.calls.entries() ?? []) {
     if (call.phase === "awaiting") settleTicket(scope, index, call);
     else if (call.phase === "executing" && call.request.kind === "sleep") settleSleep(scope, index, call);
@@ -114,6 +119,8 @@ export async function settleInbox(scope: BatchScope): Promise<{ readonly unexpec
         const open = call !== undefined && !callEnded(call);
         staging.add(...consumptionFacts(delegation, envelope, row.digest, open ? "consumed" : "discarded"));
         if (!open) break;
+        // It went on before it ended, and whoever waits above has to hear that too (L33).
+        if (call.phase === "awaiting") staging.batch({ type: "resume", index, ticketId: call.ticketId });
         const target = await scope.catalog.resolve(scope.tenant, delegation.publication);
         complete(scope, index, acceptedOutcome(envelope, target.outputSchema, delegation.target));
         break;

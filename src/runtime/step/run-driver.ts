@@ -15,7 +15,14 @@ import type { ClaimedRun, InboxRow } from "../ports/store.ts";
 import { type LoadedRun, decodeFacts } from "../run/loaded-run.ts";
 import { readRun } from "../run/read-run.ts";
 import { applyMove } from "./apply-move.ts";
-import { type BatchScope, parkedOn, settleInbox, settleOwnCalls, startCalls } from "./batch-progress.ts";
+import {
+  type BatchScope,
+  parkedOn,
+  recordOutcomes,
+  settleInbox,
+  settleOwnCalls,
+  startCalls,
+} from "./batch-progress.ts";
 import type { DriverHost } from "./driver-host.ts";
 import { LaneWriter } from "./lane-writer.ts";
 import { LostClaim } from "./lost-claim.ts";
@@ -50,7 +57,8 @@ export class RunDriver {
   #staging!: Staging;
   #agent!: LoadedAgent;
   #session: CarrierSession | null = null;
-  #stalePending = true;
+  /** Something may have come that was not read yet. */
+  #stalePending = false;
   #poke: () => void = () => undefined;
   #poked = false;
 
@@ -99,8 +107,8 @@ export class RunDriver {
     }
     this.#use(warm.run);
     this.#session = warm.session;
-    // Nothing else has come than what was handed over: there is nothing to read.
-    this.#stalePending = signalSeq !== warm.signalSeq + this.#handed.length;
+    // If nothing else has come than what was handed over, there is nothing to read.
+    this.#stalePending ||= signalSeq !== warm.signalSeq + this.#handed.length;
     if (!this.#stalePending) for (const row of this.#handed) this.#inbox.set(row.delegationId, row);
   }
 
@@ -127,7 +135,7 @@ export class RunDriver {
 
   async #progress(): Promise<Progress> {
     if (this.#stalePending) await this.#readPending();
-    const { state, version, retryDueAt } = this.#run;
+    const { state, version, attemptDueAt } = this.#run;
     const { settings, store } = this.#host;
     if (state.status.kind === "ended") throw new LostClaim(`${state.header.runId} has ended`);
     const { fruitlessClaims } = this.claim;
@@ -143,8 +151,16 @@ export class RunDriver {
       if (this.#host.draining) return this.#handBack();
     }
     if (state.batch?.status === "open") return this.#advanceBatch();
-    const retryInMs = retryDueAt === null ? 0 : retryDueAt - store.now();
-    if (retryInMs > 0) return this.#park({ on: "retry", attempt: state.attempt + 1 }, retryInMs);
+    const dueInMs = attemptDueAt === null ? 0 : attemptDueAt - store.now();
+    if (dueInMs > 0) {
+      const attempt = state.attempt + 1;
+      return this.#park(state.failures === 0 ? { on: "timer" } : { on: "retry", attempt }, dueInMs);
+    }
+    const { ticket } = state;
+    if (ticket !== null && !this.#run.decided.has(ticket.ticketId)) {
+      // The carrier has asked and is not answered: a question is put once, whatever else wakes the Run.
+      return this.#park({ on: "ticket", ticketId: ticket.ticketId, ticketKind: ticket.kind }, null);
+    }
     return this.#step();
   }
 
@@ -165,7 +181,9 @@ export class RunDriver {
     if (appliedSignal > state.observedSignal && state.status.kind !== "ended") {
       this.#staging.add({ type: "control_observed", upTo: appliedSignal });
     }
-    for (const row of pending.inbox) this.#inbox.set(row.delegationId, row);
+    for (const row of pending.inbox) {
+      if (!this.#staging.reads(row.delegationId, row.digest)) this.#inbox.set(row.delegationId, row);
+    }
   }
 
   async #advanceBatch(): Promise<Progress> {
@@ -313,7 +331,7 @@ export class RunDriver {
       this.#stopIfLost();
       this.#executions.forget();
     }
-    settleOwnCalls(this.#scope());
+    recordOutcomes(this.#scope());
     return this.#end({ kind: "canceled", reason, confirmed: await this.#cancelPeer(reason) });
   }
 
@@ -397,7 +415,8 @@ export class RunDriver {
       );
       if (settled === "left") return;
     } catch (second) {
-      abandon(second);
+      // Given back it would be claimed again at once; held, it is tried again at the next heartbeat.
+      return abandon(second);
     }
     await store
       .release(tenant, incarnation, [{ runId, epoch }])
