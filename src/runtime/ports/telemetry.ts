@@ -33,3 +33,16 @@ export type TelemetryEvent =
 export interface Telemetry {
   emit(event: TelemetryEvent): void;
 }
+
+/** The same port for the runtime's own use: a listener that throws is its own affair and stops no Run. */
+export function unfailing(telemetry: Telemetry): Telemetry {
+  return {
+    emit(event) {
+      try {
+        telemetry.emit(event);
+      } catch {
+        // There is nobody left to tell.
+      }
+    },
+  };
+}

@@ -80,9 +80,9 @@ export class ToolExecutions {
     context: ToolCallContext,
     signal: AbortSignal,
   ): Promise<CallOutcome | undefined> {
-    const parsed = tool.parse(request.input);
-    if (!parsed.ok) return failed("invalid_input", parsed.message);
     try {
+      const parsed = tool.parse(request.input);
+      if (!parsed.ok) return failed("invalid_input", parsed.message);
       return launch.reconnect && tool.reconnect !== undefined
         ? await tool.reconnect(parsed.value, context, signal)
         : await tool.run(parsed.value, context, signal);

@@ -6,7 +6,7 @@ import { Committer } from "../commit/committer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LiveBus } from "../ports/live-bus.ts";
 import type { ClaimedRun, InboxRow, Store } from "../ports/store.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
+import { type Telemetry, unfailing } from "../ports/telemetry.ts";
 import { deliverIntents, reportOrphans } from "../propagation/sweeps.ts";
 import { LoadedRun } from "../run/loaded-run.ts";
 import type { DriverHost } from "../step/driver-host.ts";
@@ -75,7 +75,7 @@ export class Worker implements DriverHost {
   #claiming = false;
   #claimAgain = false;
   #unsubscribe: () => void = () => undefined;
-  #background: Promise<unknown> = Promise.resolve();
+  readonly #background = new Set<Promise<void>>();
   #idle: (() => void)[] = [];
 
   constructor(parts: WorkerParts) {
@@ -84,12 +84,12 @@ export class Worker implements DriverHost {
     this.catalog = parts.catalog;
     this.clock = parts.clock;
     this.bus = parts.bus;
-    this.telemetry = parts.telemetry;
+    this.telemetry = unfailing(parts.telemetry);
     this.settings = parts.settings;
     this.#options = parts.options;
     this.#newIncarnation = parts.newIncarnation;
     this.incarnation = parts.newIncarnation();
-    this.committer = new Committer(parts.store, parts.clock, parts.telemetry);
+    this.committer = new Committer(parts.store, parts.clock, this.telemetry);
     this.carries = new Set<string>(parts.catalog.carries.keys());
     this.#warm = new WarmRuns(parts.options.warmRuns);
   }
@@ -137,7 +137,7 @@ export class Worker implements DriverHost {
     const failures: unknown[] = [];
     for (const last of [
       drained,
-      this.#background,
+      Promise.all(this.#background),
       this.store.deregisterWorker(this.tenant, this.incarnation),
     ]) {
       await last.catch((error: unknown) => failures.push(error));
@@ -166,8 +166,9 @@ export class Worker implements DriverHost {
     if (!this.#stop.signal.aborted) this.#warm.keep(runId, warm);
   }
 
-  /** Keeps a root Run that this process has just created in memory: it is likely to claim it next. */
+  /** Keeps a root Run that this process has just created in memory: it is likely to claim it next, unless it waits. */
   expect(header: RunHeader, delayMs: number): void {
+    if (delayMs > 0) return;
     const run = LoadedRun.created({ type: "run_created", header, delayMs });
     if (this.carries.has(header.publication))
       this.keepWarm(header.runId, { run, session: null, signalSeq: 0 });
@@ -227,7 +228,7 @@ export class Worker implements DriverHost {
   async heartbeat(): Promise<void> {
     const { incarnation } = this;
     const asked = this.clock.monotonic();
-    const known = new Set(this.#drivers.keys());
+    const known = new Map([...this.#drivers].map(([runId, { driver }]) => [runId, driver]));
     const { alive, held } = await this.store.heartbeat(this.tenant, incarnation);
     if (incarnation !== this.incarnation || this.#stop.signal.aborted) return;
     if (!alive) {
@@ -239,8 +240,8 @@ export class Worker implements DriverHost {
     for (const [runId, { driver }] of this.#drivers) {
       const claim = heldEpochs.get(runId);
       if (claim === undefined || claim.epoch !== driver.claim.epoch) {
-        // A Run claimed while the heartbeat was under way is not in its answer yet.
-        if (known.has(runId)) driver.lose("the store no longer knows this claim");
+        // A Run that was claimed, or claimed again, while the heartbeat was under way is not in its answer yet.
+        if (known.get(runId) === driver) driver.lose("the store no longer knows this claim");
       } else if (claim.signalSeq !== driver.claim.signalSeq || claim.controlSeq !== driver.claim.controlSeq)
         driver.wake();
     }
@@ -352,10 +353,12 @@ export class Worker implements DriverHost {
 
   /** Runs something nobody waits for; its failure is told, and the next poll tries again. */
   #inBackground(during: string, work: () => Promise<unknown>): void {
-    const done = work().catch((error: unknown) => {
+    const failed = (error: unknown): void => {
       if (this.#stop.signal.aborted || (ErrandError.is(error) && error.code === "STORE_CLOSED")) return;
       this.telemetry.emit({ type: "store_trouble", tenant: this.tenant, during, error });
-    });
-    this.#background = Promise.all([this.#background, done]);
+    };
+    const done = work().then(() => undefined, failed);
+    this.#background.add(done);
+    void done.then(() => this.#background.delete(done));
   }
 }
