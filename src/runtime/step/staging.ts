@@ -30,6 +30,19 @@ export class Staging {
     }
   }
 
+  /** True if this envelope is dealt with by what is staged; the store still shows it as unread. */
+  reads(delegationId: DelegationId, digest: string): boolean {
+    return (
+      this.waitsRead.some((one) => one.delegationId === delegationId && one.digest === digest) ||
+      this.facts.some(
+        (fact) =>
+          (fact.type === "child_result_consumed" || fact.type === "child_result_discarded") &&
+          fact.delegationId === delegationId &&
+          fact.digest === digest,
+      )
+    );
+  }
+
   addChild(header: RunHeader): void {
     this.children.push(header);
   }
