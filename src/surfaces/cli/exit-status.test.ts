@@ -1,7 +1,5 @@
-import { chmodSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CliFolder } from "../../../test/support/cli-process.ts";
+import { CliFolder, until } from "../../../test/support/cli-process.ts";
 
 /** Agents that end in every way there is. */
 const CONFIG = `
@@ -77,9 +75,6 @@ test("6: the same key with other input", async () => {
 test("7: the store cannot be opened, or is not one", async () => {
   folder.write("text.db", "this is not a database, and long enough to be looked at ".repeat(40));
   expect(await folder.run(["ps", "--store", "text.db"])).toMatchObject({ code: 7 });
-  const closed = join(folder.path, "closed");
-  mkdirSync(closed);
-  chmodSync(closed, 0o500);
   // Root may write anywhere, so a path below a file stands in for what cannot be made.
   const run = await folder.run(["run", "ok", "--store", "text.db/errand.db"]);
   expect(run).toMatchObject({ code: 7, stderr: expect.stringContaining("STORE_UNAVAILABLE") as string });
@@ -87,7 +82,10 @@ test("7: the store cannot be opened, or is not one", async () => {
 
 test("130: interrupted, with what to do next; the run is kept", async () => {
   const run = folder.start(["run", "slow", "--key", "again"]);
-  await run.says(/slow started/);
+  await run.says(/run_\w+ started/);
+  await until(
+    async () => (await folder.json<{ runs: unknown[] }>("ps", "--state", "running")).runs.length > 0,
+  );
   run.child.kill("SIGINT");
   const done = await run.finished;
   expect(done).toMatchObject({ code: 130, stdout: "" });

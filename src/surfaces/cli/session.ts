@@ -111,7 +111,10 @@ export class Session {
     try {
       return await work(errand);
     } finally {
-      await errand.close({ graceMs: 2_000 });
+      if (this.#interrupt?.signal.aborted === true && (errand.worker?.active ?? 0) > 0) {
+        this.out.note("Letting work under way reach a safe point; once more ends it at once.");
+      }
+      await errand.close({ graceMs: GRACE_MS });
     }
   }
 
@@ -152,7 +155,7 @@ export class Session {
           this.out.warn(`${event.runId}: ${event.message}`);
           break;
         case "run_abandoned":
-          this.out.warn(`${event.runId} was given back: ${event.reason}`);
+          this.out.note(`${event.runId} was given back in the middle: ${event.reason}`);
           break;
         case "store_trouble":
           this.out.warn(`the store had trouble during ${event.during}: ${messageOf(event.error)}`);
@@ -173,6 +176,8 @@ export class Session {
   };
 }
 
+/** How long a command that is over waits for work under way in its own worker. */
+const GRACE_MS = 2_000;
 const DEFAULT_STORE = join(".errand", "errand.db");
 
 /** The database's folder; the default one keeps itself out of version control. */
