@@ -5,7 +5,7 @@ import type { Envelope } from "../../domain/child-results/envelope.ts";
 import type { DelegationId, IncarnationId, OperationId, TenantId } from "../../domain/id.ts";
 import type { LaneFact, RunFact, SignalFact } from "../../domain/run/run-fact.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
-import { createdRun } from "../../domain/run/run.ts";
+import { type RunState, createdRun } from "../../domain/run/run.ts";
 import { waitState } from "../../domain/run/wait.ts";
 import type { Commit, Delivery, LaneNext, NewRun } from "../ports/store.ts";
 import type { LoadedRun } from "../run/loaded-run.ts";
@@ -30,6 +30,11 @@ const LIFECYCLE = new Set<RunFact["type"]>([
   "delegation_opened",
   "delegation_closed",
 ]);
+
+/** True if the log entry of these facts belongs into the lifecycle feed. */
+export function isLifecycle(facts: readonly RunFact[]): boolean {
+  return facts.some((fact) => LIFECYCLE.has(fact.type));
+}
 
 /** A fact list as the log keeps it: the order of its keys is the order in which the code above builds them. */
 export function encodeFacts(facts: readonly RunFact[]): string {
@@ -62,7 +67,7 @@ export function encodeLaneCommit(input: LaneCommit): Commit {
   const { header } = run.state;
   const body = encodeFacts(facts);
   const summary = encodeSummary(run.state);
-  const deliver = deliveries(run, facts);
+  const deliver = envelopes(run.state, facts);
   const create = input.children.map((child, index) => newRun(child, 0, index < input.claimChildren));
   let digest = body;
   for (const child of create) digest += `\n${child.body}`;
@@ -81,7 +86,7 @@ export function encodeLaneCommit(input: LaneCommit): Commit {
       next: laneNext(run, facts, input.signalSeqSeen),
       body,
       summary: summary === run.summary ? null : summary,
-      lifecycle: facts.some((fact) => LIFECYCLE.has(fact.type)),
+      lifecycle: isLifecycle(facts),
     },
     signals: [],
     create,
@@ -201,9 +206,12 @@ function laneNext(run: LoadedRun, facts: readonly LaneFact[], signalSeqSeen: num
   return { kind: "park", state, dueInMs: last.dueInMs, signalSeqSeen };
 }
 
-/** What a Run's facts tell its parent: its end, its wait, its going on. At most one, the last word. */
-function deliveries(run: LoadedRun, facts: readonly LaneFact[]): Delivery[] {
-  const { origin, runId } = run.state.header;
+/**
+ * What a Run's facts tell its parent: its end, its wait, its going on. At most one, the last word.
+ * @param state of the Run, with the facts applied
+ */
+export function envelopes(state: RunState, facts: readonly LaneFact[]): Delivery[] {
+  const { origin, runId } = state.header;
   if (origin === null) return [];
   const common = { delegationId: origin.delegationId, childRunId: runId };
   let envelope: Envelope | undefined;
@@ -235,7 +243,7 @@ function deliveries(run: LoadedRun, facts: readonly LaneFact[]): Delivery[] {
           ...common,
           contractVersion: origin.contract.version,
           end: fact.end,
-          usage: totalUsage(run.state),
+          usage: totalUsage(state),
           treeRunsUsed: fact.treeRunsUsed,
         };
         break;

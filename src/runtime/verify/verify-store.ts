@@ -1,0 +1,189 @@
+import type { RunId, TenantId } from "../../domain/id.ts";
+import { decodePublication, publicationRef } from "../catalog/publication.ts";
+import type { RunRow, Store } from "../ports/store.ts";
+import { compareHeld, compareRun, heldByRun } from "./compare-rows.ts";
+import { LogFold } from "./log-fold.ts";
+import type { Problem, VerifyReport } from "./problem.ts";
+
+export type { Problem, ProblemCode, VerifyReport } from "./problem.ts";
+
+export interface VerifyOptions {
+  /** Told now and then how far it is. */
+  readonly progress?: (at: { readonly phase: "log" | "rows" | "feed"; readonly done: number }) => void;
+  /** Problems listed at most; default 1,000. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
+const PAGE = 500;
+/** How often a Run that differs is looked at again, in case it has just moved. */
+const SECOND_LOOKS = 5;
+
+/**
+ * Rebuilds every row of a tenant from its log alone and tells every difference, and whatever in the log itself the rules
+ * do not allow (L2). It only reads, in pages, and may look at a store on which others are at work.
+ */
+export async function verifyStore(
+  store: Store,
+  tenant: TenantId,
+  options: VerifyOptions = {},
+): Promise<VerifyReport> {
+  return new Verification(store, tenant, options).run();
+}
+
+class Verification {
+  readonly #store: Store;
+  readonly #tenant: TenantId;
+  readonly #options: VerifyOptions;
+  readonly #limit: number;
+  readonly #problems: Problem[] = [];
+  readonly #fold: LogFold;
+  #lastSeq = 0;
+  #truncated = false;
+
+  constructor(store: Store, tenant: TenantId, options: VerifyOptions) {
+    this.#store = store;
+    this.#tenant = tenant;
+    this.#options = options;
+    this.#limit = options.limit ?? 1_000;
+    this.#fold = new LogFold((found) => this.#add(found));
+  }
+
+  async run(): Promise<VerifyReport> {
+    await this.#readLog();
+    await this.#checkRows();
+    await this.#checkFeed();
+    await this.#checkPublications();
+    const runs = this.#fold.rows.runs.size;
+    return { entries: this.#fold.entries, runs, problems: this.#problems, truncated: this.#truncated };
+  }
+
+  #add(found: Problem): void {
+    if (this.#problems.length < this.#limit) this.#problems.push(found);
+    else this.#truncated = true;
+  }
+
+  /** Reads on to the end of the log as it is now. */
+  async #readLog(): Promise<void> {
+    for (;;) {
+      this.#options.signal?.throwIfAborted();
+      const page = await this.#store.readLog(this.#tenant, { all: true }, this.#lastSeq, PAGE);
+      for (const row of page) this.#fold.add(row);
+      this.#lastSeq = page.at(-1)?.seq ?? this.#lastSeq;
+      this.#options.progress?.({ phase: "log", done: this.#fold.entries });
+      if (page.length < PAGE) break;
+    }
+    this.#fold.flush();
+  }
+
+  async #checkRows(): Promise<void> {
+    const { runs } = this.#fold.rows;
+    const seen = new Set<RunId>();
+    const moved: RunId[] = [];
+    let held = heldByRun(this.#fold.rows);
+    for (let offset = 0; ; offset += PAGE) {
+      this.#options.signal?.throwIfAborted();
+      const page = await this.#store.listRuns(this.#tenant, { order: "oldest", limit: PAGE, offset });
+      for (const row of page) {
+        seen.add(row.runId);
+        if ((await this.#differences(row, held)).length > 0) moved.push(row.runId);
+      }
+      this.#options.progress?.({ phase: "rows", done: offset + page.length });
+      if (page.length < PAGE) break;
+    }
+    for (const runId of runs.keys()) if (!seen.has(runId)) moved.push(runId);
+    for (let looks = 0; moved.length > 0 && looks < SECOND_LOOKS; looks++) {
+      const before = new Map<RunId, RunRow | null>();
+      for (const runId of moved) before.set(runId, await this.#store.getRun(this.#tenant, runId));
+      await this.#readLog();
+      held = heldByRun(this.#fold.rows);
+      for (const runId of moved.splice(0)) {
+        const row = await this.#store.getRun(this.#tenant, runId);
+        const found = await this.#differences(row ?? runId, held);
+        const still = sameMoment(before.get(runId) ?? null, row);
+        if (found.length > 0 && !still && looks + 1 < SECOND_LOOKS) moved.push(runId);
+        else for (const one of found) this.#add(one);
+      }
+    }
+  }
+
+  /** @param row or the id of a Run that has none */
+  async #differences(row: RunRow | RunId, held: ReturnType<typeof heldByRun>): Promise<Problem[]> {
+    const found: Problem[] = [];
+    const add = (one: Problem): void => void found.push(one);
+    const runId = typeof row === "string" ? row : row.runId;
+    const { rows } = this.#fold;
+    const expected = rows.runs.get(runId);
+    compareRun(expected, typeof row === "string" ? null : row, add);
+    if (expected === undefined) return found;
+    const ids = held(runId);
+    const limit = 2 ** 31;
+    const delegations = await this.#store.listDelegations(this.#tenant, { parentRunId: runId, limit });
+    const inbox = await this.#store.listInbox(this.#tenant, runId);
+    const tickets = await this.#store.listTickets(this.#tenant, { runId, limit });
+    compareHeld(expected.row, rows, ids, { delegations, inbox, tickets }, add);
+    return found;
+  }
+
+  async #checkFeed(): Promise<void> {
+    const expected = this.#fold.lifecycle;
+    let at = 0;
+    for (let cursor: string | null = null; ; ) {
+      this.#options.signal?.throwIfAborted();
+      const page = await this.#store.readFeed(this.#tenant, "lifecycle", cursor, PAGE);
+      for (const { seq } of page.entries) {
+        if (seq > this.#lastSeq) continue; // committed since the log was read
+        if (seq !== expected[at]) {
+          this.#add({
+            code: "feed_differs",
+            what: "lifecycle feed",
+            expected: expected[at] ?? "no more entry",
+            found: seq,
+          });
+          return;
+        }
+        at += 1;
+      }
+      cursor = page.cursor;
+      this.#options.progress?.({ phase: "feed", done: at });
+      if (page.entries.length < PAGE) break;
+    }
+    if (at < expected.length) {
+      this.#add({
+        code: "feed_differs",
+        what: "lifecycle feed",
+        expected: expected[at],
+        found: "no more entry",
+      });
+    }
+  }
+
+  /** A Run without its publication can be carried by nobody, and one whose text has changed is not what was agreed. */
+  async #checkPublications(): Promise<void> {
+    const checked = new Set<string>();
+    for (const { row } of this.#fold.rows.runs.values()) {
+      if (checked.has(row.publication)) continue;
+      checked.add(row.publication);
+      const found = await this.#store.getPublication(this.#tenant, row.publication);
+      const { ref: _, ...content } = found === null ? { ref: null } : decodePublication(found.body);
+      const ref = found === null ? null : publicationRef(content as Parameters<typeof publicationRef>[0]);
+      if (ref === row.publication) continue;
+      const { runId, publication } = row;
+      this.#add({
+        code: "publication_differs",
+        runId,
+        what: "publication",
+        expected: publication,
+        found: ref,
+      });
+    }
+  }
+}
+
+/** Nothing was committed between two looks at a row. */
+function sameMoment(before: RunRow | null, after: RunRow | null): boolean {
+  if (before === null || after === null) return before === after;
+  return (
+    before.version === after.version && before.signalSeq === after.signalSeq && before.state === after.state
+  );
+}
