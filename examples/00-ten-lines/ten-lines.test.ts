@@ -30,10 +30,10 @@ it("prints what the children said, and a second run finds it done", async () => 
     worker: false,
   });
   const runs = await errand.list();
-  expect(runs.map((run) => [run.agent, run.end?.kind]).sort()).toEqual([
-    ["greeter", "completed"],
-    ["greeter", "completed"],
-    ["host", "completed"],
+  expect(runs.map((run) => `${run.agent} ${run.end?.kind}`).sort((a, b) => a.localeCompare(b))).toEqual([
+    "greeter completed",
+    "greeter completed",
+    "host completed",
   ]);
 });
 
