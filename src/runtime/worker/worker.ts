@@ -44,6 +44,9 @@ export interface WorkerParts {
   readonly newIncarnation: () => IncarnationId;
 }
 
+/** Looking for missing children costs a look at every live Run, so only one sweep in so many does it. */
+const ORPHAN_SWEEPS = 12;
+
 /*
  * A worker: claims Runs of one tenant and drives them.
  *
@@ -72,6 +75,7 @@ export class Worker implements DriverHost {
   readonly #stop = new AbortController();
   readonly #timers = new Map<string, () => void>();
   #renewedAt = Number.NEGATIVE_INFINITY;
+  #sweeps = 0;
   #claiming = false;
   #claimAgain = false;
   #unsubscribe: () => void = () => undefined;
@@ -255,7 +259,9 @@ export class Worker implements DriverHost {
       this.telemetry.emit({ type: "worker_dead", tenant: this.tenant, incarnation });
     }
     await deliverIntents(this.store, this.committer, this.tenant, signal);
-    await reportOrphans(this.store, this.committer, this.tenant, signal);
+    if (this.#sweeps++ % ORPHAN_SWEEPS === 0) {
+      await reportOrphans(this.store, this.committer, this.tenant, signal);
+    }
   }
 
   /** Resolves once no Run is under way. */

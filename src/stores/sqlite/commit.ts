@@ -207,17 +207,8 @@ class Application {
     };
     insertRun(this.#tx, tenant, run, row, parentNo);
     this.#log.addAt(runNo, runNo, "signal", version, 0, true, run.body);
-    if (run.parentRunId !== null && !this.#opens(run.runId)) sql.childCreated.run(tenant, run.runId);
     if (granted) this.#claimed.push(this.#claimedAtBirth(run.runId, version));
     else if (hasLane && run.delayMs === 0) this.#tx.hint(tenant, run.runId, "ready");
-  }
-
-  #creates(runId: RunId): boolean {
-    return this.#commit.create.some((run) => run.runId === runId);
-  }
-
-  #opens(childRunId: RunId): boolean {
-    return this.#commit.openDelegations.some((row) => row.childRunId === childRunId);
   }
 
   #claimedAtBirth(runId: RunId, version: number): ClaimedRun {
@@ -258,7 +249,6 @@ class Application {
         row.target,
         row.contractVersion,
         row.contractDigest,
-        this.#creates(row.childRunId) || this.#numberOf(row.childRunId) !== undefined ? 0 : 1,
       );
     }
     for (const id of cancelDelegations) sql.cancelDelegation.run(tenant, id);

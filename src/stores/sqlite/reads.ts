@@ -117,11 +117,13 @@ export const READS = {
     "delegations_intent",
     `tenant = ? AND status = 'cancel_requested' AND intent_delivered = 0`,
   ),
-  orphaned: delegations(
-    "delegations_childless",
-    `tenant = ? AND childless = 1 AND status = 'open'
-    AND EXISTS (SELECT 1 FROM runs WHERE run_no = delegations.parent_no AND ended_at IS NULL)`,
-  ),
+  // runs_live, delegations_tree, runs_id: as many looks as Runs are alive, so it is asked rarely
+  orphaned: `SELECT ${DELEGATION_ROW} FROM delegations WHERE delegation_no IN (
+    SELECT d.delegation_no FROM runs AS parent INDEXED BY runs_live
+    CROSS JOIN delegations AS d INDEXED BY delegations_tree ON d.root_no = parent.root_no AND d.parent_no = parent.run_no
+    WHERE parent.tenant = ? AND parent.ended_at IS NULL AND d.status = 'open' AND d.tenant = parent.tenant
+    AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.tenant = d.tenant AND child.run_id = d.child_run_id)
+    LIMIT ?) ORDER BY delegation_no`,
 
   // workers_incarnation
   workers: `SELECT tenant, incarnation, name, host, pid, started_at AS startedAt, heartbeat_at AS heartbeatAt, dead,

@@ -13,11 +13,8 @@ CREATE TABLE delegations (
   status TEXT NOT NULL,
   contract_version INTEGER NOT NULL,
   contract_digest TEXT NOT NULL,
-  intent_delivered INTEGER NOT NULL,
-  childless INTEGER NOT NULL
+  intent_delivered INTEGER NOT NULL
 ) STRICT;
-
-CREATE INDEX delegations_childless ON delegations (tenant, child_run_id) WHERE childless = 1 AND status = 'open';
 
 CREATE UNIQUE INDEX delegations_id ON delegations (tenant, delegation_id);
 

@@ -85,8 +85,8 @@ export const SQL = {
 
   // delegations_id
   openDelegation: `INSERT INTO delegations (tenant, delegation_id, root_no, parent_no, root_run_id, parent_run_id,
-    child_run_id, step, call_index, target, status, contract_version, contract_digest, intent_delivered,
-    childless) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+    child_run_id, step, call_index, target, status, contract_version, contract_digest, intent_delivered)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, 0) ON CONFLICT DO NOTHING`,
   // delegations_id
   closeDelegation: `UPDATE delegations SET status = 'closed' WHERE tenant = ? AND delegation_id = ?`,
   // delegations_id
@@ -94,9 +94,6 @@ export const SQL = {
     WHERE tenant = ? AND delegation_id = ? AND status = 'open'`,
   // delegations_id
   intentDelivered: `UPDATE delegations SET intent_delivered = 1 WHERE tenant = ? AND delegation_id = ?`,
-  // delegations_childless
-  childCreated: `UPDATE delegations SET childless = 0
-    WHERE tenant = ? AND child_run_id = ? AND childless = 1 AND status = 'open'`,
 
   // inbox_delegation
   findEnvelope: `SELECT kind, digest FROM inbox WHERE tenant = ? AND delegation_id = ?`,

@@ -107,14 +107,11 @@ CREATE TABLE delegations (
   status TEXT NOT NULL,
   contract_version INTEGER NOT NULL,
   contract_digest TEXT NOT NULL,
-  intent_delivered INTEGER NOT NULL,
-  -- 1 until the child has a Run row; they are made in one commit, so it is hardly ever 1.
-  childless INTEGER NOT NULL
+  intent_delivered INTEGER NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX delegations_id ON delegations (tenant, delegation_id);
 CREATE INDEX delegations_tree ON delegations (root_no, parent_no);
-CREATE INDEX delegations_childless ON delegations (tenant, child_run_id) WHERE childless = 1 AND status = 'open';
 CREATE INDEX delegations_intent ON delegations (tenant) WHERE status = 'cancel_requested' AND intent_delivered = 0;
 
 -- At most one envelope for each delegation.
