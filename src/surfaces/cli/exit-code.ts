@@ -25,7 +25,7 @@ export const EXIT_HELP = `Exit codes:
   4    waiting on a person: an open ticket, and nothing else to do
   5    not found
   6    conflict, or too late
-  7    the store cannot be reached or is busy
+  7    the store cannot be reached, is busy, or is damaged
   124  timed out
   130  interrupted`;
 

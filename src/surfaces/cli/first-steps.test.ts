@@ -119,6 +119,7 @@ test("from an empty folder: init, run, ps, tree, show, logs, agents, doctor", as
       "tickets",
     ].map((name) => [name, "ok"]),
   );
+  expect(await folder.json("verify")).toMatchObject({ runs: 3, problems: [], truncated: false });
   expect(await folder.json("migrate", "--status")).toMatchObject({ exists: true, pending: [], applied: 0 });
 });
 

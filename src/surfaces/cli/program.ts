@@ -14,6 +14,7 @@ import { runCommand } from "./commands/run.ts";
 import { showCommand } from "./commands/show.ts";
 import { ticketsCommand } from "./commands/tickets.ts";
 import { treeCommand } from "./commands/tree.ts";
+import { verifyCommand } from "./commands/verify.ts";
 import { workerCommand } from "./commands/worker.ts";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-code.ts";
 import { Output, type OutputStream } from "./output.ts";
@@ -35,6 +36,7 @@ const COMMANDS: readonly Register[] = [
   agentsCommand,
   doctorCommand,
   migrateCommand,
+  verifyCommand,
 ];
 
 /** The process around the program, as far as it is looked at. */

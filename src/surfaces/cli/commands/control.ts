@@ -14,7 +14,7 @@ export const cancelCommand: Register = (program, perform) => {
     .command("cancel")
     .summary("ask a run and all below it to cancel")
     .description(
-      "Ask a run and everything below it to cancel. Done means asked: each obeys at its next safe point, and\n" +
+      "Ask a run and everything below it to cancel. Done means asked: each obeys at its next safe point, and " +
         "`errand tree` shows when it has.",
     )
     .option("--reason <text>", "why; kept in the log")

@@ -26,7 +26,7 @@ export const doctorCommand: Register = (program, perform) => {
     .command("doctor")
     .summary("examine the installation, the config and the store")
     .description(
-      "Examine Node, the SQLite driver, the config and its agents, the store, the workers, and what waits. Every line\n" +
+      "Examine Node, the SQLite driver, the config and its agents, the store, the workers, and what waits. Every line " +
         "that is not ok says what to do. Nothing is changed, except that a database is brought to this release's schema.",
     )
     .addHelpText(

@@ -17,7 +17,7 @@ export const initCommand: Register = (program, perform) => {
     .command("init")
     .summary("write a config and a first agent")
     .description(
-      "Write errand.config.ts and a small working agent in this folder, and print the command that runs it. Asks first\n" +
+      "Write errand.config.ts and a small working agent in this folder, and print the command that runs it. Asks first " +
         "on a terminal. Existing files are never overwritten without --force.",
     )
     .option("-y, --yes", "do not ask")

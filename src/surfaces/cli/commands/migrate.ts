@@ -9,7 +9,7 @@ export const migrateCommand: Register = (program, perform) => {
     .command("migrate")
     .summary("bring the database to this release's schema")
     .description(
-      "Make the database if there is none, and bring it to this release's schema. Every command that opens it does the\n" +
+      "Make the database if there is none, and bring it to this release's schema. Every command that opens it does the " +
         "same; this one does nothing else. A database of a newer release is refused and left as it is.",
     )
     .option("--status", "only tell which schema it has; change nothing")

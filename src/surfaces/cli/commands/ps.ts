@@ -9,12 +9,14 @@ import { nearest } from "../nearest.ts";
 import type { Errand } from "../../library/errand.ts";
 import { RUN_STATUSES, type RunStatus, runJson, runStatus } from "../run-status.ts";
 import { statusText } from "../style.ts";
-import { tableLines } from "../table.ts";
+import { type Column, tableLines } from "../table.ts";
 import { type Register, examples } from "./command.ts";
 import { wholeNumber } from "./option-values.ts";
 
 const LIVE: readonly RowState[] = ["created", "ready", "running", "waiting", "awaiting", "paused"];
 const PAGE = 200;
+/** Columns of a terminal that has room for when a run was started beside how long it took. */
+const WIDE = 110;
 
 interface PsOptions {
   readonly all?: boolean;
@@ -63,6 +65,11 @@ export const psCommand: Register = (program, perform) => {
             return EXIT.done;
           }
           const now = errand.store.now();
+          const started: Column<TaskNode> = {
+            title: "STARTED",
+            align: "right",
+            text: (run) => `${durationText(now - run.createdAt)} ago`,
+          };
           out.lines(
             tableLines(
               out.style,
@@ -75,11 +82,7 @@ export const psCommand: Register = (program, perform) => {
                   align: "right",
                   text: (run) => durationText((run.endedAt ?? now) - run.createdAt),
                 },
-                {
-                  title: "STARTED",
-                  align: "right",
-                  text: (run) => `${durationText(now - run.createdAt)} ago`,
-                },
+                ...(out.style.width < WIDE ? [] : [started]),
                 { title: "NOTE", text: noteOf, paint: (text) => out.style.color.dim(text) },
               ],
               shown,

@@ -20,7 +20,7 @@ export const resumeCommand: Register = (program, perform) => {
     .command("resume")
     .summary("answer a ticket")
     .description(
-      "Answer a ticket, or the one open ticket below a run. The answer is checked before anything is written, and the\n" +
+      "Answer a ticket, or the one open ticket below a run. The answer is checked before anything is written, and the " +
         "first answer stands.",
     )
     .argument("<ticket|run>", "id of a ticket, or of a run with one open ticket below it")

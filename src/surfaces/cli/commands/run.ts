@@ -35,8 +35,8 @@ export const runCommand: Register = (program, perform) => {
     .command("run")
     .summary("start a run and watch it to its end")
     .description(
-      "Start a run of an agent, with a worker in this process, and watch its tree until it ends. The result is\n" +
-        "printed on stdout as JSON. The run is durable: when this process dies, a worker or the same command with\n" +
+      "Start a run of an agent, with a worker in this process, and watch its tree until it ends. The result is " +
+        "printed on stdout as JSON. The run is durable: when this process dies, a worker or the same command with " +
         "--key takes it up where it stopped.",
     )
     .argument("<agent>", "name of an agent of the config, or the exact ref of a publication")

@@ -20,7 +20,7 @@ export const showCommand: Register = (program, perform) => {
     .command("show")
     .summary("show all that is known of one thing")
     .description(
-      "Show a run (its state and why, input, attempts, calls, effects, tickets, usage, contract, end), a delegation,\n" +
+      "Show a run (its state and why, input, attempts, calls, effects, tickets, usage, contract, end), a delegation, " +
         "a ticket, or a publication of an agent.",
     )
     .argument("<id>", "id of a run, delegation, ticket or publication, or an agent's name")

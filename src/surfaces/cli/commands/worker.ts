@@ -20,7 +20,7 @@ export const workerCommand: Register = (program, perform) => {
     .command("worker")
     .summary("carry runs until stopped")
     .description(
-      "Publish the config's agents and carry their runs, also those that another process left behind. SIGTERM or\n" +
+      "Publish the config's agents and carry their runs, also those that another process left behind. SIGTERM or " +
         "SIGINT lets every run reach a safe point and hands it back; a second signal ends the process at once.",
     )
     .option("-c, --concurrency <n>", "runs carried at the same time", wholeNumber("--concurrency"))
@@ -75,7 +75,10 @@ async function work(session: Session, options: WorkerCommandOptions): Promise<Ex
   const incarnation = worker?.incarnation ?? null;
   const carries = [...(worker?.carries ?? [])].sort();
   if (out.json) out.item({ event: "worker_started", incarnation, pid: process.pid, carries });
-  else out.note(`${incarnation} (process ${process.pid}) carries ${carries.join(", ")}`);
+  else {
+    const names = carries.map((ref) => ref.slice(0, ref.indexOf("@"))).join(", ");
+    out.note(`${incarnation} (process ${process.pid}) carries ${counted(carries.length, "agent")}: ${names}`);
+  }
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
