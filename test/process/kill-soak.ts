@@ -144,11 +144,13 @@ async function killUntilDone(
   onKill: (kills: number) => void,
 ): Promise<Killed> {
   const seen = new Set<string>();
+  // Some jobs are left to get on between kills, others are killed again and again before they get far.
+  const patience = 0.3 + 0.7 * random();
   for (let kills = 0; ; ) {
     const worker = startWorker(order);
     const rootRunId = await worker.ready;
     // The first worker begins at once; a later one first waits for its predecessor's lease to end.
-    const reachMs = (kills === 0 ? 0 : LEASE_MS) + jobMs;
+    const reachMs = (kills === 0 ? 0 : LEASE_MS) + patience * jobMs;
     if (kills < mostKills) {
       const stop = new AbortController();
       const killAt = pause(random() * reachMs, "kill" as const, { signal: stop.signal }).catch(

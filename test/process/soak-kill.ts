@@ -41,7 +41,7 @@ function showProgress({ kills, jobs }: SoakReport, wanted: number): void {
 function summaryOf(report: SoakReport): string {
   const { idempotentEffects, idempotentRequests, neverEffects, unknownCalls } = report;
   return [
-    `kills                 ${report.kills}, over ${report.jobs} jobs of ${Math.round(report.unkilledMs)} ms with ${report.runs} runs`,
+    `kills                 ${report.kills}, over ${report.jobs} jobs with ${report.runs} runs; an unkilled job takes ${Math.round(report.unkilledMs)} ms`,
     `children              one for each delegating call`,
     `idempotent effects    ${idempotentEffects}, once for each key (${idempotentRequests - idempotentEffects} repeated requests told apart by their key)`,
     `never-repeat effects  ${neverEffects}, none twice; ${unknownCalls} calls Indeterminate`,
