@@ -80,6 +80,7 @@ describe("a definition", () => {
   });
 
   test.each<[string, Record<string, unknown>]>([
+    ["price.inputPerMillionTokens", { price: { inputPerMillion: 3, outputPerMillionTokens: 15 } }],
     ["has a name that no publication", { name: "a b" }],
     ["gateway name", { model: "openai/gpt-5" }],
     ["specification v2", { model: { ...scriptedModel([]), specificationVersion: "v2" } }],

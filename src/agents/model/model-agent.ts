@@ -95,6 +95,7 @@ export function modelAgent(given: ModelAgentOptions): AgentDefinition {
   const { tools = [], mayAsk = false, onUnexpectedAwait = "indeterminate" } = options;
   checkAgentOptions(options);
   checkModel(name, model);
+  checkPrice(name, options.price);
   const roster = (options.roster ?? []).map(
     (entry): RosterEntry => ("agent" in entry ? entry : { agent: entry }),
   );
@@ -160,6 +161,19 @@ export function modelAgent(given: ModelAgentOptions): AgentDefinition {
         maxOutputTokens: options.maxOutputTokens,
       }),
   };
+}
+
+/** A price that is no number would make every sum of costs meaningless. */
+function checkPrice(agent: string, price: ModelPrice | undefined): void {
+  if (price === undefined) return;
+  for (const field of ["inputPerMillionTokens", "outputPerMillionTokens"] as const) {
+    if (Number.isFinite(price[field]) && price[field] >= 0) continue;
+    throw invalidAgent(
+      agent,
+      `has \`price.${field}\` ${String(price[field])}`,
+      "Give both prices as numbers from 0 on, for a million tokens each.",
+    );
+  }
 }
 
 function checkModel(agent: string, model: unknown): void {

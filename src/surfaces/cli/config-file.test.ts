@@ -43,14 +43,15 @@ test("a config of a folder above is found, and its store stands beside it", asyn
     `import { functionAgent, defineConfig } from "errand";
      import { createSqliteStore } from "errand/sqlite";
      import { modelAgent } from "errand/model";
+     import { HandClock } from "errand/testing";
      const hello = functionAgent({ name: "hello", version: "1", inputSchema: true, outputSchema: true,
-       run: () => [typeof createSqliteStore, typeof modelAgent] });
+       run: () => [typeof createSqliteStore, typeof modelAgent, typeof HandClock] });
      export default defineConfig({ agents: [hello], store: "my.db", tenant: "acme" });`,
   );
   mkdirSync(`${folder.path}/below/it`, { recursive: true });
   expect(await folder.run(["run", "hello", "-q"], { cwd: `${folder.path}/below/it` })).toMatchObject({
     code: 0,
-    stdout: '["function","function"]\n',
+    stdout: '["function","function","function"]\n',
   });
   expect(folder.has("my.db")).toBe(true);
   expect(await folder.json("ps", "--all")).toMatchObject({ runs: [{ agent: "hello" }] });

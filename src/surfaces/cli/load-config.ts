@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ErrandError } from "../../domain/errand-error.ts";
 import { type ErrandConfig, parseConfig } from "../library/define-config.ts";
 import { CliError, failureOf } from "./cli-error.ts";
@@ -38,7 +39,10 @@ export async function loadConfig(path: string): Promise<Project> {
     );
   }
   const { createJiti } = await import("jiti");
-  const jiti = createJiti(import.meta.url, { virtualModules: await doors() });
+  const jiti = createJiti(import.meta.url, {
+    virtualModules: await doors(),
+    alias: { "errand/testing": fileURLToPath(new URL("../../testing/index.js", import.meta.url)) },
+  });
   let value: unknown;
   try {
     value = await jiti.import(file, { default: true });
@@ -48,20 +52,19 @@ export async function loadConfig(path: string): Promise<Project> {
   return { file, folder: dirname(file), config: parseConfig(value, `The default export of ${file}`) };
 }
 
+/** All doors but `errand/testing`, which holds no state and which this program itself has no use for. */
 async function doors(): Promise<Record<string, unknown>> {
-  const [library, sqlite, memory, model, testing] = await Promise.all([
+  const [library, sqlite, memory, model] = await Promise.all([
     import("../library/index.ts"),
     import("../../stores/sqlite/index.ts"),
     import("../../stores/memory/index.ts"),
     import("../../agents/model/index.ts"),
-    import("../../testing/index.ts"),
   ]);
   return {
     errand: library,
     "errand/sqlite": sqlite,
     "errand/memory": memory,
     "errand/model": model,
-    "errand/testing": testing,
   };
 }
 
