@@ -1,4 +1,5 @@
 import type { IncarnationId, RunId, TenantId } from "../../domain/id.ts";
+import type { RunEnd } from "../../domain/run/run-end.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -40,6 +41,8 @@ export interface DriverHost {
   /** Keeps a parked or a newly created Run in memory for its next claim; bounded, the oldest go first. */
   keepWarm(runId: RunId, warm: WarmRun): void;
   takeWarm(runId: RunId): WarmRun | undefined;
+  /** Told of a Run's committed end. */
+  ended(runId: RunId, end: RunEnd): void;
   /** Told when a Run's last commit recorded cancel intents, so that they leave at once. */
   intentsRecorded(): void;
 }

@@ -381,8 +381,10 @@ export class RunDriver {
     }
     const { signalSeq, controlSeq } = this.#writer;
     if (receipt.signalSeq !== signalSeq || receipt.controlSeq !== controlSeq) this.#stalePending = true;
-    if (facts.at(-1)?.type === "run_ended") {
+    const last = facts.at(-1);
+    if (last?.type === "run_ended") {
       this.#dropSession();
+      this.#host.ended(this.claim.runId, last.end);
       return "left";
     }
     if (!receipt.parked) return "on";

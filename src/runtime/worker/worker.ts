@@ -1,5 +1,6 @@
 import { ErrandError } from "../../domain/errand-error.ts";
 import type { IncarnationId, RunId, TenantId } from "../../domain/id.ts";
+import type { RunEnd } from "../../domain/run/run-end.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
 import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
 import { Committer } from "../commit/committer.ts";
@@ -68,6 +69,8 @@ export class Worker implements DriverHost {
   readonly carries: ReadonlySet<string>;
   incarnation: IncarnationId;
   draining = false;
+  /** Told of ends that this worker committed; for whoever waits in the same process. */
+  onEnded: (runId: RunId, end: RunEnd) => void = () => undefined;
   readonly #options: WorkerOptions;
   readonly #newIncarnation: () => IncarnationId;
   readonly #drivers = new Map<RunId, { readonly driver: RunDriver; readonly done: Promise<void> }>();
@@ -189,6 +192,10 @@ export class Worker implements DriverHost {
         handed.filter((row) => row.parentRunId === claim.runId),
       );
     }
+  }
+
+  ended(runId: RunId, end: RunEnd): void {
+    this.onEnded(runId, end);
   }
 
   intentsRecorded(): void {

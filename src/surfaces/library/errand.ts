@@ -87,6 +87,7 @@ export class Errand implements AsyncDisposable {
   constructor(parts: ErrandParts) {
     this.#parts = parts;
     this.#ends = new EndWatch(parts.store, parts.tenant, parts.clock, parts.pollMs);
+    if (parts.worker !== null) parts.worker.onEnded = (runId, end) => this.#ends.ended(runId, end);
     this.#committer = new Committer(parts.store, parts.clock, parts.telemetry);
   }
 
@@ -172,22 +173,24 @@ export class Errand implements AsyncDisposable {
             { details: { runId: id, state: row.state } },
           );
         }
-        await ear.heard;
+        const end = await ear.heard;
+        if (end !== null) return end;
       } finally {
         ear.forget();
       }
     }
   }
 
-  /** `heard` resolves when the Run may have ended, the time is up, the signal aborts or this Errand closes. */
+  /** `heard` resolves with the end, or with null: it may have ended, the time is up, the signal aborts, this Errand closes. */
   #listen(
     runId: RunId,
     leftMs: number | null,
     signal: AbortSignal | undefined,
-  ): { readonly heard: Promise<void>; forget(): void } {
-    let hear = (): void => undefined;
-    const heard = new Promise<void>((resolve) => (hear = resolve));
-    const forgetEnd = this.#ends.watch(runId, hear);
+  ): { readonly heard: Promise<RunEnd | null>; forget(): void } {
+    let tell: (end: RunEnd | null) => void = () => undefined;
+    const heard = new Promise<RunEnd | null>((resolve) => (tell = resolve));
+    const hear = (): void => tell(null);
+    const forgetEnd = this.#ends.watch(runId, tell);
     const cancelTimer =
       leftMs === null ? () => undefined : this.#parts.clock.timer(Math.max(0, leftMs), hear);
     signal?.addEventListener("abort", hear, { once: true });
