@@ -1,6 +1,7 @@
 import type { DelegationId, RunId, TenantId } from "../../domain/id.ts";
 import type { RunFact } from "../../domain/run/run-fact.ts";
 import type { Clock } from "../../runtime/ports/clock.ts";
+import { existingRun } from "../../runtime/host/control-run.ts";
 import type { LiveBus, LiveDelta } from "../../runtime/ports/live-bus.ts";
 import type { Store } from "../../runtime/ports/store.ts";
 import { decodeFacts } from "../../runtime/run/loaded-run.ts";
@@ -48,9 +49,7 @@ export async function* streamTree(
   options: StreamOptions,
 ): AsyncGenerator<StreamEvent, void, void> {
   const { store, tenant } = parts;
-  const row = await store.getRun(tenant, runId);
-  if (row === null) return;
-  const { rootRunId } = row;
+  const { rootRunId } = await existingRun(store, tenant, runId);
   const wholeTree = rootRunId === runId;
   const tags = new Map<RunId, Tags>();
   const live: StreamEvent[] = [];
