@@ -113,7 +113,7 @@ onEachStore("K1 input in a child", (open) => {
     let mood = "before";
     const model = scriptedModel([
       () => ({ calls: [{ tool: "mail", input: { id: mood } }] }),
-      ({ toolResults }) => `sent: ${String(toolResults[0]?.value)}`,
+      ({ toolResults }) => `sent: ${JSON.stringify(toolResults[0]?.value)}`,
     ]);
     const agent = modelAgent({ name: "writer", instructions: "Write.", model, tools: [mail] });
     const errand = await world.errand({ agents: [agent] });
@@ -125,7 +125,7 @@ onEachStore("K1 input in a child", (open) => {
     const next = await world.errand({ agents: [agent] });
     await next.resume(run.runId, { approved: true });
     await world.passUntil(async () => (await next.status(run.runId)).state === "ended");
-    expect(await next.result(run.runId)).toBe("sent: mail before");
+    expect(await next.result(run.runId)).toBe(`sent: "mail before"`);
     expect(outside.done).toEqual(["mail:before"]);
     expect(model.calls).toBe(2);
   });
