@@ -1,6 +1,9 @@
 import { mkdirSync } from "node:fs";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CliFolder } from "../../../test/support/cli-process.ts";
+
+// Each command is a process of its own, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let folder: CliFolder;
 beforeEach(() => {

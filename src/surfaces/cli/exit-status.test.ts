@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { CliFolder, until } from "../../../test/support/cli-process.ts";
+
+// Each command is a process of its own, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** Agents that end in every way there is. */
 const CONFIG = `

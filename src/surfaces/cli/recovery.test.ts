@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CliFolder, until } from "../../../test/support/cli-process.ts";
+
+// Each command is a process of its own, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** A parent whose two children each append a line to a file; the second one waits for the file `open` to be there. */
 const CONFIG = `
