@@ -403,7 +403,7 @@ export class Errand implements AsyncDisposable {
     if (parsed.ok) return parsed.value;
     throw new ErrandError(
       "INVALID_INPUT",
-      `The input does not fit ${publication.name}: ${parsed.message}.`,
+      `The input does not fit ${publication.name}: ${parsed.message.replace(/\.$/, "")}.`,
       "Send an input that fits the agent's schema.",
     );
   }
