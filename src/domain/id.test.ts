@@ -85,7 +85,7 @@ describe.each(PARSERS)("a $name id", ({ name, parse, good, bad }) => {
     } catch (thrown) {
       error = thrown;
     }
-    expect(error).toSatisfy(ErrandError.is);
+    expect(error).toSatisfy((one) => ErrandError.is(one));
     expect(error).toMatchObject({
       code: "INVALID_ID",
       message: expect.stringContaining(`is not a ${name} id`),

@@ -67,7 +67,6 @@ describe("canonicalJson", () => {
       fc.property(anyJson, anyJson, (one, other) => {
         const same = canonicalJson(one) === canonicalJson(other);
         expect(same).toBe(canonicalJson([one]) === canonicalJson([other]));
-        if (same) expect(JSON.parse(canonicalJson(one))).toEqual(JSON.parse(canonicalJson(other)));
       }),
     );
   });
