@@ -8,7 +8,8 @@ export interface Effect {
   readonly tool: string;
   readonly effectClass: EffectClass;
   readonly executions: number;
-  readonly outcome: "started" | "done" | "failed" | "unknown";
+  /** `refused`: it was not allowed to begin, and nothing happened. */
+  readonly outcome: "refused" | "started" | "done" | "failed" | "unknown";
 }
 
 /** The ledger of one Run, read from its facts in order: a line for each call that reads or changes the world. */
@@ -38,6 +39,8 @@ export function effectLedger(runId: string, facts: Iterable<RunFact>): readonly 
           const outcome =
             fact.type === "call_indeterminate" ? "unknown" : fact.outcome.ok ? "done" : "failed";
           ledger.set(key, { ...before, outcome });
+        } else if (fact.type === "call_completed" && !fact.outcome.ok) {
+          ledger.set(key, { key, ...call, executions: 0, outcome: "refused" });
         }
         break;
       }
