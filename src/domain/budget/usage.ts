@@ -19,8 +19,16 @@ export const NO_USAGE: Usage = {
   costMicros: 0,
 };
 
-export function addUsage(left: Usage, right: Usage): Usage {
-  if (right === NO_USAGE) return left;
+/** Null when nothing was used: most steps use nothing, and their facts need not say so six times. */
+export function usedOrNull(usage: Usage): Usage | null {
+  const { inputTokens, outputTokens, modelCalls, unreportedModelCalls, toolCalls, costMicros } = usage;
+  const used = inputTokens + outputTokens + modelCalls + unreportedModelCalls + toolCalls + costMicros;
+  return used === 0 ? null : usage;
+}
+
+/** @param right null for nothing */
+export function addUsage(left: Usage, right: Usage | null): Usage {
+  if (right === null || right === NO_USAGE) return left;
   return {
     inputTokens: left.inputTokens + right.inputTokens,
     outputTokens: left.outputTokens + right.outputTokens,

@@ -10,7 +10,8 @@ export interface ResultEnvelope {
   /** The contract version that the result was made under (L21). */
   readonly contractVersion: number;
   readonly end: RunEnd;
-  readonly usage: Usage;
+  /** Of the child and its ended descendants; null for nothing. */
+  readonly usage: Usage | null;
   /** Runs of the tree that the child and its descendants used. */
   readonly treeRunsUsed: number;
 }

@@ -44,14 +44,14 @@ export type LaneFact =
       readonly type: "child_result_consumed";
       readonly delegationId: DelegationId;
       readonly digest: string;
-      readonly usage: Usage;
+      readonly usage: Usage | null;
     }
   | {
       readonly type: "child_result_discarded";
       readonly delegationId: DelegationId;
       readonly digest: string;
       /** A discarded result was worked for all the same, so it is charged (L17). */
-      readonly usage: Usage;
+      readonly usage: Usage | null;
     }
   | {
       readonly type: "ticket_opened";

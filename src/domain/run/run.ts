@@ -135,7 +135,7 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
         ...state,
         attemptOpen: false,
         failures: state.failures + 1,
-        usage: fact.usage === null ? state.usage : addUsage(state.usage, fact.usage),
+        usage: addUsage(state.usage, fact.usage),
       };
     case "history_appended":
       return { ...state, historyDigest: fact.digest };
@@ -145,7 +145,7 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
         failures: 0,
         nextStep: fact.step + 1,
         batch: publishedBatch(fact.step, fact.mode, fact.calls),
-        usage: fact.usage === null ? state.usage : addUsage(state.usage, fact.usage),
+        usage: addUsage(state.usage, fact.usage),
         historyDigest: fact.historyDigest ?? state.historyDigest,
       };
     case "call_executing": {
@@ -196,7 +196,7 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
       return {
         ...state,
         status: { kind: "ended", end: fact.end },
-        usage: fact.usage === null ? state.usage : addUsage(state.usage, fact.usage),
+        usage: addUsage(state.usage, fact.usage),
         delegations: { ...state.delegations, parentEnded: true },
       };
     default:
@@ -221,7 +221,7 @@ function parkedStatus(wait: Wait): RunStatus {
 export interface UnreadResult {
   readonly delegationId: DelegationId;
   readonly digest: string;
-  readonly usage: Usage;
+  readonly usage: Usage | null;
   readonly treeRunsUsed: number;
 }
 

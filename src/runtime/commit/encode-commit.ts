@@ -2,6 +2,7 @@ import { canonicalJson } from "../../rules/canonical-json.ts";
 import type { Json } from "../../rules/json.ts";
 import { sha256Hex } from "../../rules/sha256.ts";
 import type { Envelope } from "../../domain/child-results/envelope.ts";
+import { usedOrNull } from "../../domain/budget/usage.ts";
 import type { DelegationId, IncarnationId, OperationId, TenantId } from "../../domain/id.ts";
 import type { LaneFact, RunFact, SignalFact } from "../../domain/run/run-fact.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
@@ -243,7 +244,7 @@ export function envelopes(state: RunState, facts: readonly LaneFact[]): Delivery
           ...common,
           contractVersion: origin.contract.version,
           end: fact.end,
-          usage: totalUsage(state),
+          usage: usedOrNull(totalUsage(state)),
           treeRunsUsed: fact.treeRunsUsed,
         };
         break;

@@ -1,4 +1,4 @@
-import { type Usage, addUsage } from "../../domain/budget/usage.ts";
+import { NO_USAGE, type Usage, addUsage, usedOrNull } from "../../domain/budget/usage.ts";
 import type { RunState } from "../../domain/run/run.ts";
 import type { Wait } from "../../domain/run/wait.ts";
 
@@ -35,11 +35,14 @@ export function runSummary(state: RunState): RunSummary {
 }
 
 export function encodeSummary(state: RunState): string {
-  return JSON.stringify(runSummary(state));
+  const summary = runSummary(state);
+  const { usage, childUsage } = summary;
+  return JSON.stringify({ ...summary, usage: usedOrNull(usage), childUsage: usedOrNull(childUsage) });
 }
 
 export function decodeSummary(text: string): RunSummary {
-  return JSON.parse(text) as RunSummary;
+  const summary = JSON.parse(text) as RunSummary & { usage: Usage | null; childUsage: Usage | null };
+  return { ...summary, usage: summary.usage ?? NO_USAGE, childUsage: summary.childUsage ?? NO_USAGE };
 }
 
 /** The Run's own usage and that of its ended descendants. */
