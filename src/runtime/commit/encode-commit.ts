@@ -48,6 +48,8 @@ export interface LaneCommit {
   readonly facts: readonly LaneFact[];
   readonly incarnation: IncarnationId;
   readonly epoch: number;
+  /** Number of the driver that writes, in its worker. */
+  readonly driver: number;
   /** Signals seen: if another has come, a park is undone, and an end that leaves children behind is refused. */
   readonly signalSeqSeen: number;
   /** Set when the facts authorize something new (L23). */
@@ -72,7 +74,8 @@ export function encodeLaneCommit(input: LaneCommit): Commit {
   const create = input.children.map((child, index) => newRun(child, 0, index < input.claimChildren));
   let digest = body;
   for (const child of create) digest += `\n${child.body}`;
-  const operationId = `${header.runId}:${run.version + 1}:${input.epoch}` as OperationId;
+  // Of the driver, too: its own repeat is the same commit, and that of another driver of the same claim is a stale one.
+  const operationId = `${header.runId}:${run.version + 1}:${input.epoch}.${input.driver}` as OperationId;
   return {
     tenant,
     rootRunId: header.rootRunId,

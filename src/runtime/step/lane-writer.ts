@@ -17,13 +17,16 @@ export type Written =
 export class LaneWriter {
   readonly #host: DriverHost;
   readonly #claim: ClaimedRun;
+  readonly #driver: number;
   readonly #interrupt: () => AbortSignal;
   /** Signals and controls seen; a park and an authorization are refused when others have come (L4, L23). */
   signalSeq: number;
   controlSeq: number;
 
-  constructor(host: DriverHost, claim: ClaimedRun, interrupt: () => AbortSignal) {
+  /** @param driver number of the driver in its worker: a claim that is heard of twice must not take the other's commits for its own */
+  constructor(host: DriverHost, claim: ClaimedRun, driver: number, interrupt: () => AbortSignal) {
     this.#host = host;
+    this.#driver = driver;
     this.#claim = claim;
     this.#interrupt = interrupt;
     this.signalSeq = claim.signalSeq;
@@ -43,6 +46,7 @@ export class LaneWriter {
       facts,
       incarnation: host.incarnation,
       epoch: this.#claim.epoch,
+      driver: this.#driver,
       signalSeqSeen: this.signalSeq,
       controlSeqSeen: authorizes ? this.controlSeq : null,
       children,

@@ -62,12 +62,15 @@ export class RunDriver {
   #poke: () => void = () => undefined;
   #poked = false;
 
-  /** @param handed envelopes that came with the claim, in the same commit */
-  constructor(host: DriverHost, claim: ClaimedRun, handed: readonly InboxRow[]) {
+  /**
+   * @param handed envelopes that came with the claim, in the same commit
+   * @param driver its number among the drivers of its worker
+   */
+  constructor(host: DriverHost, claim: ClaimedRun, handed: readonly InboxRow[], driver: number) {
     this.#host = host;
     this.#handed = handed;
     this.claim = claim;
-    this.#writer = new LaneWriter(host, claim, () => this.#whenLost());
+    this.#writer = new LaneWriter(host, claim, driver, () => this.#whenLost());
     this.#executions = new ToolExecutions(() => this.#wakeUp());
   }
 
@@ -227,10 +230,10 @@ export class RunDriver {
     if (this.#inbox.size > 0) await settleInbox(this.#scope());
     this.#session ??= definition.open();
     const context = this.#context();
-    const { attempt, attemptOpen, nextStep } = this.#run.state;
+    const { attempt, attemptOpen, historyDigest, nextStep } = this.#run.state;
     if (!attemptOpen) {
       staging.add({ type: "attempt_started", attempt: attempt + 1 });
-      const messages = attempt === 0 ? this.#session.prompt(context) : [];
+      const messages = historyDigest === null ? this.#session.prompt(context) : [];
       if (messages.length > 0) {
         const digest = messages.reduce(chainDigest, this.#run.historyDigest);
         staging.add({ type: "history_appended", messages, digest });
@@ -409,6 +412,9 @@ export class RunDriver {
     try {
       await this.#reload();
       await this.#readPending();
+      const { attempt, attemptOpen } = this.#run.state;
+      // It may have failed before it could say that it began.
+      if (!attemptOpen) this.#staging.add({ type: "attempt_started", attempt: attempt + 1 });
       const settled = await this.#fail(
         { code: "runtime_error", message: messageOf(error) },
         true,

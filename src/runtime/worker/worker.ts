@@ -79,6 +79,7 @@ export class Worker implements DriverHost {
   readonly #timers = new Map<string, () => void>();
   #renewedAt = Number.NEGATIVE_INFINITY;
   #sweeps = 0;
+  #driversMade = 0;
   #claiming = false;
   #claimAgain = false;
   #unsubscribe: () => void = () => undefined;
@@ -307,7 +308,7 @@ export class Worker implements DriverHost {
       if (before.driver.claim.epoch >= claim.epoch) return;
       before.driver.lose("a newer claim has come");
     }
-    const driver = new RunDriver(this, claim, handed);
+    const driver = new RunDriver(this, claim, handed, ++this.#driversMade);
     const done = (before?.done ?? Promise.resolve())
       .then(() => driver.drive())
       .then(() => {
