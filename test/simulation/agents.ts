@@ -145,6 +145,7 @@ function durable(
     tools: usedTools(plan, tools),
     roster,
     mayAsk: plan.mayAsk,
+    maxSteps: plan.maxSteps,
     onUnexpectedAwait: scenario.continueOnAwait ? "continue" : "indeterminate",
     run: async (ctx, input) => {
       const fresh = (input as { readonly again?: boolean }).again !== true;
@@ -205,6 +206,7 @@ function model(
     tools: usedTools(plan, tools),
     roster,
     mayAsk: plan.mayAsk,
+    maxSteps: plan.maxSteps,
     onUnexpectedAwait: scenario.continueOnAwait ? "continue" : "indeterminate",
     model: scriptedModel(
       (view: ScriptedView) => {

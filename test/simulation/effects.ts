@@ -1,5 +1,7 @@
 import type { CallRequest } from "../../src/domain/tool-batch/call-request.ts";
-import type { Commit, CommitOutcome, LogRow, Store } from "../../src/runtime/ports/store.ts";
+import type { RunId } from "../../src/domain/id.ts";
+import type { RunFact } from "../../src/domain/run/run-fact.ts";
+import type { Commit, CommitOutcome, Store } from "../../src/runtime/ports/store.ts";
 import { decodeFacts } from "../../src/runtime/run/loaded-run.ts";
 import type { FakeService } from "./fake-service.ts";
 
@@ -18,6 +20,8 @@ export class CallLedger {
   committed(commit: Commit, outcome: CommitOutcome): void {
     const { lane } = commit;
     if (lane === null || outcome.kind !== "committed") return;
+    // Most commits begin no call.
+    if (!lane.body.includes('"call_executing"')) return;
     for (const fact of decodeFacts(lane.body)) {
       if (fact.type === "call_executing") this.#begun.add(`${lane.runId}:${fact.step}.${fact.index}`);
     }
@@ -28,15 +32,15 @@ export class CallLedger {
     return this.#begun.has(key);
   }
 
-  read(row: LogRow): void {
-    for (const fact of decodeFacts(row.body)) {
+  read(runId: RunId, facts: readonly RunFact[]): void {
+    for (const fact of facts) {
       if (fact.type === "step_published") {
         for (const [index, request] of fact.calls.entries()) {
           if (request.kind !== "tool") continue;
-          this.#calls.set(`${row.runId}:${fact.step}.${index}`, { request, answer: null });
+          this.#calls.set(`${runId}:${fact.step}.${index}`, { request, answer: null });
         }
       } else if (fact.type === "call_completed" || fact.type === "call_indeterminate") {
-        const call = this.#calls.get(`${row.runId}:${fact.step}.${fact.index}`);
+        const call = this.#calls.get(`${runId}:${fact.step}.${fact.index}`);
         if (call === undefined) continue;
         call.answer =
           fact.type === "call_indeterminate" ? fact.reason : fact.outcome.ok ? "ok" : fact.outcome.error.code;

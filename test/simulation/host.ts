@@ -101,10 +101,10 @@ export class SimulatedHost {
 
   async #start(root: RootPlan): Promise<void> {
     const agent = this.#byName.get(root.agent) as AgentDefinition<Json>;
-    const { key, delayMs, priority } = root;
+    const { key, delayMs, priority, limits } = root;
     const thread = root.thread === null ? {} : { threadId: `thr_shared000${root.thread}` };
     const start = () =>
-      this.#door.start(agent, { n: root.n }, { key, delayMs, priority, user: "ada", ...thread });
+      this.#door.start(agent, { n: root.n }, { key, delayMs, priority, limits, user: "ada", ...thread });
     const [run, again] = await Promise.all([start(), root.sentTwice ? start() : null]);
     if (again !== null && again.runId !== run.runId) this.#parts.problem(`two runs for the key ${key}`);
   }
@@ -126,8 +126,8 @@ export class SimulatedHost {
   }
 
   #answerAgain(): void {
-    const { clock, random } = this.#parts;
-    clock.timer(random.int(300, 2_500), () => {
+    const { clock, random, scenario } = this.#parts;
+    clock.timer(random.int(300, scenario.answersWithinMs), () => {
       if (this.#closed) return;
       void this.#answer()
         .catch((error: unknown) => {

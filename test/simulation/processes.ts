@@ -68,7 +68,7 @@ export class WorkerPlace {
       onCrash: () => {
         worker.kill();
         if (this.#closed) return;
-        clock.timer(random.int(0, 15_000), () => this.#begin());
+        clock.timer(random.int(0, 6_000), () => this.#begin());
       },
     });
     const catalog = new PublicationCatalog(connection);

@@ -1,3 +1,4 @@
+import type { DelegationLimits } from "../../src/domain/delegation/limits.ts";
 import type { FaultRates } from "../../src/testing/fault-plan.ts";
 import type { SeededRandom } from "../../src/testing/seeded-random.ts";
 
@@ -50,6 +51,7 @@ export interface AgentPlan {
   readonly liar: boolean;
   readonly roster: readonly string[];
   readonly program: readonly Statement[];
+  readonly maxSteps: number;
 }
 
 export interface RootPlan {
@@ -62,6 +64,7 @@ export interface RootPlan {
   /** Roots with the same number share a thread. */
   readonly thread: number | null;
   readonly sentTwice: boolean;
+  readonly limits: Partial<DelegationLimits>;
 }
 
 /** Something the host does to a Run that lives at that moment: the one at `which`, counted through. */
@@ -84,6 +87,8 @@ export interface Scenario {
   readonly concurrency: number;
   readonly warmRuns: number;
   readonly continueOnAwait: boolean;
+  /** Milliseconds between two looks of the host at its open tickets, at most. */
+  readonly answersWithinMs: number;
   readonly rates: FaultRates;
   /** Milliseconds after which nothing goes wrong any more. */
   readonly faultsUntilMs: number;
@@ -133,6 +138,7 @@ export function drawScenario(seed: number, random: SeededRandom): Scenario {
     concurrency: random.pick([1, 2, 8]),
     warmRuns: random.pick([0, 1, 64]),
     continueOnAwait: random.chance(0.5),
+    answersWithinMs: random.pick([1_000, 2_500, 12_000]),
     rates: drawRates(random),
     faultsUntilMs: random.int(5_000, 60_000),
     redeploys: random.chance(0.2) ? [random.int(500, 20_000)] : [],
@@ -147,14 +153,14 @@ export function withoutFaults(scenario: Scenario): Scenario {
 function drawRates(random: SeededRandom): FaultRates {
   const some = (most: number): number => (random.chance(0.5) ? 0 : random.next() * most);
   return {
-    crash: some(0.02),
+    crash: some(0.06),
     drop: some(0.04),
     loseReply: some(0.06),
     double: some(0.05),
     delay: some(0.2),
     longestDelayMs: random.pick([200, 3_000, 25_000]),
-    heartbeatsLost: some(0.1),
-    partition: some(0.005),
+    heartbeatsLost: random.pick([0, 0.05, 0.4]),
+    partition: some(0.01),
     longestSilenceMs: random.pick([5_000, 40_000]),
     wakeDropped: random.pick([0, 0.2, 1]),
     wakeDoubled: some(0.2),
@@ -192,9 +198,10 @@ function drawAgents(random: SeededRandom, repeatable: boolean): AgentPlan[] {
       }
       sizes.set(name, MOST_RUNS - left);
       if (random.chance(0.15))
-        program.splice(random.int(0, program.length), 0, { do: "throw", upTo: random.int(1, 2) });
+        program.splice(random.int(0, program.length), 0, { do: "throw", upTo: random.pick([1, 1, 2, 3]) });
       if (kind === "function" && random.chance(0.08)) program.push({ do: "again" });
-      plans.push({ name, kind, mayAsk, liar, roster: below, program });
+      const maxSteps = random.chance(0.05) ? 2 : 100;
+      plans.push({ name, kind, mayAsk, liar, roster: below, program, maxSteps });
       names.push(name);
     }
     below = names;
@@ -229,7 +236,7 @@ function drawStatement(random: SeededRandom, able: Able): Statement {
     return { do: "together", branches: random.chance(0.3), of };
   }
   if (roll < 0.38 && able.mayAsk) {
-    return { do: "ask", deadlineMs: able.repeatable || random.chance(0.6) ? null : random.int(500, 20_000) };
+    return { do: "ask", deadlineMs: able.repeatable || random.chance(0.4) ? null : random.int(100, 8_000) };
   }
   if (roll < 0.45 && able.kind === "function") return { do: "sleep", ms: random.int(0, 8_000) };
   if (roll < 0.5) return able.kind === "function" ? { do: "chance" } : { do: "nonsense" };
@@ -253,7 +260,7 @@ function drawTool(random: SeededRandom, able: Able): Statement {
   const names = (Object.keys(TOOLS) as ToolName[]).filter(
     (name) => (able.mayAsk || !TOOLS[name].approval) && (!able.repeatable || TOOLS[name].replay !== "never"),
   );
-  const slow = random.chance(0.1);
+  const slow = random.chance(0.2);
   return {
     do: "tool",
     tool: random.pick(names),
@@ -265,6 +272,15 @@ function drawTool(random: SeededRandom, able: Able): Statement {
       stubborn: random.chance(0.2),
     },
   };
+}
+
+function drawLimits(random: SeededRandom): Partial<DelegationLimits> {
+  return random.pick<Partial<DelegationLimits>>([
+    { maxDepth: random.int(1, 2) },
+    { maxChildren: random.int(1, 3) },
+    { maxParallelChildren: random.int(1, 2) },
+    { maxTreeRuns: random.int(2, 8) },
+  ]);
 }
 
 function drawRoots(random: SeededRandom, agents: readonly AgentPlan[]): RootPlan[] {
@@ -281,6 +297,7 @@ function drawRoots(random: SeededRandom, agents: readonly AgentPlan[]): RootPlan
       priority: random.chance(0.2) ? random.int(1, 9) : 0,
       thread: sharing ? 0 : null,
       sentTwice: random.chance(0.3),
+      limits: random.chance(0.15) ? drawLimits(random) : {},
     });
   }
   return roots;

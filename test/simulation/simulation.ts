@@ -235,8 +235,9 @@ class World {
     const line = `${row.runId} ${row.source} ${row.version} ${row.signal} ${row.at} ${row.body}\n`;
     this.#trace.update(line);
     this.#log?.(`${this.#time()}   ${line.trimEnd()}`);
-    this.#ledger.read(row);
-    for (const fact of decodeFacts(row.body)) {
+    const facts = decodeFacts(row.body);
+    this.#ledger.read(row.runId, facts);
+    for (const fact of facts) {
       this.#facts += 1;
       if (fact.type === "run_ended") this.#ends.set(row.runId, fact.end);
     }
