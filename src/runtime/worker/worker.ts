@@ -142,14 +142,12 @@ export class Worker implements DriverHost {
     await Promise.race([drained, grace]);
     cancelGrace();
     this.kill();
-    const failures: unknown[] = [];
-    for (const last of [
+    const last = await Promise.allSettled([
       drained,
       Promise.all(this.#background),
       this.store.deregisterWorker(this.tenant, this.incarnation),
-    ]) {
-      await last.catch((error: unknown) => failures.push(error));
-    }
+    ]);
+    const failures = last.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
     if (failures.length > 0) throw new AggregateError(failures, "the worker did not stop cleanly");
   }
 
