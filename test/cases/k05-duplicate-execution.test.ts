@@ -133,6 +133,7 @@ onEachStore("K5 duplicate execution", (open) => {
 
   test("K5.4 a child id that another run already has is refused: the first keeps it, the parent's call fails", async () => {
     await using world = await open();
+    world.tampered = true;
     const child = fn("child", () => "child");
     const squatter = fn("squatter", () => "squatter");
     const parent = fn("parent", (ctx) => ctx.run(child, null), { roster: [child], maxAttempts: 2 });

@@ -66,6 +66,7 @@ onEachStore("K6 recovery", (open) => {
     const child = fn("child", () => "done");
     const parent = fn("parent", (ctx) => ctx.run(child, null), { roster: [child] });
     let vanish = true;
+    world.tampered = true;
     const errand = await world.errand({
       agents: [parent],
       hooks: { commit: (commit) => (vanish && commit.lane !== null ? { ...commit, create: [] } : commit) },

@@ -70,7 +70,7 @@ onEachStore("K21 stores", (open) => {
     expect(versions).toEqual(versions.map((_, at) => at + 1));
   });
 
-  test("K21.4 L6 a model call that lasts long holds nothing: other writers commit meanwhile", async () => {
+  test("K21.4 a model call that lasts long holds nothing: other writers commit meanwhile", async () => {
     await using world = await open();
     const hang = new Gate();
     const model = scriptedModel([
@@ -98,7 +98,7 @@ onEachStore("K21 stores", (open) => {
     expect(await thinking.result()).toBe("done");
   });
 
-  test("K21.4 L6 no store call is open while a tool runs", async () => {
+  test("K21.4 no store call is open while a tool runs", async () => {
     await using world = await open();
     const store = { open: 0 };
     const seen: number[] = [];

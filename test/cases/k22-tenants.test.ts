@@ -53,7 +53,7 @@ async function refusal(call: Promise<unknown>): Promise<{ code: string; message:
 }
 
 onEachStore("K22 tenants", (open) => {
-  test("K22.1 L31 every method of the door answers a wrong tenant as if nothing were there", async () => {
+  test("K22.1 every method of the door answers a wrong tenant as if nothing were there", async () => {
     const { world, ours, theirs, run, ticket } = await twoTenants(open);
     await using _ = world;
     const absent = methods(`run_${"0".repeat(24)}`, `tkt_${"0".repeat(32)}`);
@@ -70,7 +70,7 @@ onEachStore("K22 tenants", (open) => {
     expect(await ours.store.readLog(ours.tenant, { all: true }, 0, 1_000)).toEqual(before);
   });
 
-  test("K22.1 L31 every list of the door is empty for a wrong tenant", async () => {
+  test("K22.1 every list of the door is empty for a wrong tenant", async () => {
     const { world, ours, theirs, run } = await twoTenants(open);
     await using _ = world;
     expect(await theirs.list()).toEqual([]);
@@ -83,7 +83,7 @@ onEachStore("K22 tenants", (open) => {
     expect(await ours.list()).toHaveLength(2);
   });
 
-  test("K22.1 L31 a publication of one tenant cannot be resolved or started by another", async () => {
+  test("K22.1 a publication of one tenant cannot be resolved or started by another", async () => {
     const { world, ours, theirs } = await twoTenants(open);
     await using _ = world;
     const own = fn("own", () => "ours alone");
@@ -95,7 +95,7 @@ onEachStore("K22 tenants", (open) => {
     }
   });
 
-  test("K22.1 L31 one key or one thread in two tenants is two runs and two histories", async () => {
+  test("K22.1 one key or one thread in two tenants is two runs and two histories", async () => {
     const { world, ours, theirs, run } = await twoTenants(open);
     await using _ = world;
     const other = await theirs.start(parent, "other input", { key: "the same key" });

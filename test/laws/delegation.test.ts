@@ -213,6 +213,7 @@ onEachStore("Delegation", (open) => {
 
   test("L16 a child whose end meets another result is kept as a conflict fact of its parent, and changes nothing", async () => {
     await using world = await open();
+    world.tampered = true;
     const gate = new Gate();
     const slow = fn("slow", async () => {
       await gate.wait();

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { modelAgent } from "../../src/agents/model/model-agent.ts";
+import { scriptedModel } from "../../src/agents/model/scripted-model.ts";
 import { ErrandError } from "../../src/domain/errand-error.ts";
 import type { Commit } from "../../src/runtime/ports/store.ts";
 import type { Errand } from "../../src/surfaces/library/errand.ts";
@@ -259,6 +261,7 @@ onEachStore("Recovery", (open) => {
 
   test("L10 a child whose record is missing makes the call Indeterminate, and the parent goes on", async () => {
     await using world = await open();
+    world.tampered = true;
     const child = fn("child", () => "done");
     const parent = fn(
       "parent",
@@ -281,6 +284,28 @@ onEachStore("Recovery", (open) => {
       limit: 1,
     });
     expect(relation?.status).toBe("closed");
+  });
+
+  test("L9 a run whose first attempt failed before it could begin has its prompt in the second", async () => {
+    await using world = await open();
+    const model = scriptedModel(({ userText }) => `You said ${userText}.`);
+    const sound = modelAgent({ name: "sound", instructions: "Repeat.", model });
+    let opened = 0;
+    const shaky = {
+      ...sound,
+      open() {
+        if (opened++ === 0) throw new Error("not now");
+        return sound.open();
+      },
+    };
+    const errand = await world.errand({ agents: [shaky] });
+    const run = await errand.start(shaky, "hello");
+    await world.passUntil(async () => (await run.status()).state === "ended");
+    expect(await run.result()).toBe("You said hello.");
+    expect((await factsOfType(errand, run.runId, "attempt_started")).map((fact) => fact.attempt)).toEqual([
+      1, 2,
+    ]);
+    expect((await errand.history(run.runId)).map((message) => message.role)).toEqual(["user", "assistant"]);
   });
 
   test("L10 a run whose every claim dies ends Indeterminate, never in silence", async () => {

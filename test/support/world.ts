@@ -7,6 +7,7 @@ import type { Clock } from "../../src/runtime/ports/clock.ts";
 import type { Store } from "../../src/runtime/ports/store.ts";
 import type { TelemetryEvent } from "../../src/runtime/ports/telemetry.ts";
 import type { RuntimeSettings } from "../../src/runtime/step/runtime-settings.ts";
+import { verifyStore } from "../../src/runtime/verify/verify-store.ts";
 import type { WorkerOptions } from "../../src/runtime/worker/worker.ts";
 import { createMemoryStore } from "../../src/stores/memory/index.ts";
 import { createSqliteStore } from "../../src/stores/sqlite/index.ts";
@@ -73,10 +74,12 @@ export interface WorldErrandOptions {
 export const LEASE_MS = 3_000;
 export const HEARTBEAT_MS = 1_000;
 
-/** One store and the Errands on it, under one clock that moves only by `pass`. */
+/** One store and the Errands on it, under one clock that moves only by `pass`. Its end verifies what is left. */
 export class World implements AsyncDisposable {
   readonly clock = new HandClock();
   readonly told: TelemetryEvent[] = [];
+  /** Set by a test that writes what the runtime never would: its log is not verified afterwards. */
+  tampered = false;
   readonly #errands: Errand[] = [];
   #base!: Base;
 
@@ -138,7 +141,21 @@ export class World implements AsyncDisposable {
       errand.worker?.kill();
       await errand.close();
     }
-    await this.#base.dispose();
+    try {
+      await this.#verify();
+    } finally {
+      await this.#base.dispose();
+    }
+  }
+
+  /** Whatever a test was about, what it leaves behind is rebuilt from the log and compared (L2). */
+  async #verify(): Promise<void> {
+    if (this.tampered) return;
+    const store = await this.connect();
+    for (const tenant of new Set(this.#errands.map((errand) => errand.tenant))) {
+      const { problems } = await verifyStore(store, tenant);
+      if (problems.length > 0) throw new Error(`The log does not hold: ${JSON.stringify(problems, null, 2)}`);
+    }
   }
 }
 
