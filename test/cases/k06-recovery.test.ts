@@ -61,6 +61,62 @@ onEachStore("K6 recovery", (open) => {
     gate.open();
   });
 
+  test("K6.1 a process that is stopped while a tool runs lets it finish, records its result, and repeats nothing", async () => {
+    await using world = await open();
+    const gate = new Gate();
+    const outside = new Outside();
+    const mail = outside.tool("mail", { after: (id) => (id === "a" ? gate.wait() : undefined) });
+    const agent = fn(
+      "agent",
+      async (ctx) => [await ctx.tool(mail, { id: "a" }), await ctx.tool(mail, { id: "b" })],
+      {
+        tools: [mail],
+      },
+    );
+    const first = await world.errand({ agents: [agent] });
+    const run = await first.start(agent, null);
+    await until(() => gate.arrivals === 1);
+    const closing = first.close({ graceMs: 5_000 });
+    gate.open();
+    await closing;
+    const second = await world.errand({ agents: [agent] });
+    // It was handed back, so no lease has to run out.
+    expect(await second.result(run.runId)).toEqual(["mail a", "mail b"]);
+    expect(outside.done).toEqual(["mail:a", "mail:b"]);
+  });
+
+  test("K6.1 a process that is stopped while a tool hangs gives up after its grace time, and the next one takes over", async () => {
+    await using world = await open();
+    const gate = new Gate();
+    const outside = new Outside();
+    const mail = outside.tool("mail", { after: () => gate.wait() });
+    const agent = fn("agent", (ctx) => ctx.tool(mail, { id: "a" }).catch(() => "unknown"), { tools: [mail] });
+    const first = await world.errand({ agents: [agent] });
+    const run = await first.start(agent, null);
+    await until(() => gate.arrivals === 1);
+    const closing = first.close({ graceMs: 1_000 });
+    await world.pass(1_000);
+    await closing;
+    const second = await world.errand({ agents: [agent] });
+    expect(await second.result(run.runId)).toBe("unknown");
+    expect(outside.done).toEqual(["mail:a"]);
+    gate.open();
+  });
+
+  test("K6.1 a child that no worker can carry says so, and goes on once one can", async () => {
+    await using world = await open();
+    const child = fn("child", () => "done");
+    const parent = fn("parent", (ctx) => ctx.run(child, null), { roster: [child] });
+    const host = await world.errand({ agents: [parent], worker: false });
+    const other = await world.errand({ agents: [fn("other", () => null)] });
+    const run = await host.start(parent, null);
+    await world.pass(HEARTBEAT_MS);
+    expect((await run.status()).why).toMatch(/none of the 1 live workers has loaded parent@/);
+    other.worker?.kill();
+    await world.errand({ agents: [parent] });
+    expect(await run.result()).toBe("done");
+  });
+
   test("K6.2 a delegation whose child has vanished ends its call, and the same work can be driven again", async () => {
     await using world = await open();
     const child = fn("child", () => "done");
