@@ -9,6 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^errand$/, replacement: source("surfaces/library/index.ts") },
       { find: /^errand\/sqlite$/, replacement: source("stores/sqlite/index.ts") },
+      { find: /^errand\/postgres$/, replacement: source("stores/postgres/index.ts") },
       { find: /^errand\/memory$/, replacement: source("stores/memory/index.ts") },
       { find: /^errand\/model$/, replacement: source("agents/model/index.ts") },
       { find: /^errand\/testing$/, replacement: source("testing/index.ts") },

@@ -1,0 +1,1 @@
+SELECT errand.now_ms(NULL) AS now

@@ -1,0 +1,2 @@
+-- publications_pkey
+SELECT ref, name, body, published_at AS "publishedAt" FROM errand.publications WHERE tenant = $1 ORDER BY publication_no

@@ -1,0 +1,7 @@
+-- tickets_run
+SELECT tenant, ticket_id AS "ticketId", run_id AS "runId", root_run_id AS "rootRunId", kind, status,
+  opened_at AS "openedAt", deadline_at AS "deadlineAt", body, decision_id AS "decisionId",
+  decision_digest AS "decisionDigest", close_reason AS "closeReason"
+FROM errand.tickets
+WHERE tenant = $1 AND run_id = $4 AND ($5::text IS NULL OR root_run_id = $5) AND ($2::boolean IS NULL OR (status = 'open') = $2)
+ORDER BY ticket_no LIMIT $3
