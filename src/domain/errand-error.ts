@@ -48,6 +48,8 @@ const MARK = Symbol.for("errand.error");
 export class ErrandError extends Error {
   override readonly name: string = "ErrandError";
   readonly code: ErrorCode;
+  /** What happened, without the code and without what to do. */
+  readonly what: string;
   /** What to do next, in one sentence. */
   readonly fix: string;
   /** Ids and figures of this occurrence, for programs. */
@@ -62,6 +64,7 @@ export class ErrandError extends Error {
   ) {
     super(`[${code}] ${what} ${fix}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
+    this.what = what;
     this.fix = fix;
     this.details = options.details ?? {};
   }

@@ -244,7 +244,7 @@ describe("failures", () => {
     for (const [run, message] of cases) {
       const move = await finish(agent(run));
       expect(move).toMatchObject({ kind: "fail", retryable: false });
-      expect(move.kind === "fail" ? move.error.message : "").toMatch(message);
+      expect(move.kind === "fail" ? `${move.error.code}: ${move.error.message}` : "").toMatch(message);
     }
   });
 

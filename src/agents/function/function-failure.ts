@@ -23,7 +23,7 @@ export function failMove(error: CallError, retryable: boolean): FailMove {
 export function callFailed(call: FoundCall, error: CallError): ErrandError {
   return new ErrandError(
     "CALL_FAILED",
-    `Call ${call.site} of ${call.tool} answered ${error.code}: ${error.message}`,
+    `Call ${call.site} of ${call.tool} answered ${error.code}: ${error.message.replace(/[.]$/, "")}.`,
     "Catch this error where the function can go on without the answer.",
     { cause: error, details: { ...error } },
   );
@@ -36,7 +36,7 @@ export function thrownMove(error: unknown): FailMove {
   }
   if (ErrandError.is(error)) {
     const retry = (ERROR_CODES as Partial<Record<string, { readonly retry: string }>>)[error.code]?.retry;
-    return failMove(callError(error.code, error.message, error.details), retry === "later");
+    return failMove(callError(error.code, `${error.what} ${error.fix}`, error.details), retry === "later");
   }
   const message = error instanceof Error ? error.message : String(error);
   return failMove(

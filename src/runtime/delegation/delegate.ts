@@ -12,7 +12,7 @@ import type { CallKey } from "../../domain/tool-batch/call-key.ts";
 import type { CallRequest } from "../../domain/tool-batch/call-request.ts";
 import type { Publication } from "../catalog/publication.ts";
 import type { LoadedAgent } from "../ports/agent.ts";
-import type { AgentRunInput } from "./plan-calls.ts";
+import type { AgentRunInput } from "./agent-run-input.ts";
 
 export type Admission =
   | { readonly ok: true; readonly facts: readonly LaneFact[]; readonly child: RunHeader }

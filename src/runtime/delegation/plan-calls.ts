@@ -1,5 +1,4 @@
 import { schemaProblems } from "../../rules/json-schema.ts";
-import type { Json } from "../../rules/json.ts";
 import type { RunState } from "../../domain/run/run.ts";
 import type { TenantId } from "../../domain/id.ts";
 import { type CallOutcome, failed } from "../../domain/tool-batch/call-outcome.ts";
@@ -7,16 +6,10 @@ import type { CallRequest } from "../../domain/tool-batch/call-request.ts";
 import type { BatchMode } from "../../domain/tool-batch/tool-batch.ts";
 import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
 import type { Publication } from "../catalog/publication.ts";
+import type { AgentRunInput } from "./agent-run-input.ts";
 import { admitsAll } from "./delegate.ts";
 import type { LoadedAgent } from "../ports/agent.ts";
 import type { WantedCall } from "../ports/carrier.ts";
-
-/** Input of the `agent_run` tool. */
-export interface AgentRunInput {
-  readonly agent: string;
-  readonly goal: string;
-  readonly input: Json;
-}
 
 export interface Plan {
   readonly calls: readonly CallRequest[];

@@ -205,7 +205,9 @@ export class RunDriver {
       // Envelopes and decisions are durable already, so a function agent may go on and share the commit (DESIGN 4).
       return staging.durable && this.#agent.definition.kind !== "model" ? "on" : this.#commit(false);
     }
-    if (launches.length > 0 || this.#executions.busy) {
+    // A tool may have ended while the inbox was read: its outcome is settled in the next round, never parked upon.
+    const ended = batch.calls.some((call, index) => !callEnded(call) && this.#executions.finished.has(index));
+    if (launches.length > 0 || this.#executions.busy || ended) {
       if (!staging.empty && (await this.#commit(launches.length > 0)) === "left") return "left";
       if (this.#staging !== staging) return "on"; // refused: what was to be launched is decided again
       for (const launch of launches) {
@@ -275,9 +277,9 @@ export class RunDriver {
         this.#wakeUp();
       },
     );
-    if (!staging.empty && context.history.length === 0 && this.#run.state.nextStep > 1) {
+    if (!staging.empty) {
       for (let turn = 0; turn < 2 && settled === undefined; turn++) await eventLoopTurn();
-      // The carrier takes longer than a moment: publish what it was told before waiting for it.
+      // The carrier takes longer than a moment: commit what it was told, so that its start can be seen.
       if (settled === undefined && (await this.#commit(false)) === "left") return "left";
       if (this.#staging !== staging) return "on";
     }

@@ -1,6 +1,7 @@
 import type { TenantId, ThreadId } from "../../domain/id.ts";
 import type { Commit, CommitOutcome, LaneWrite, NewRun, Receipt } from "../../runtime/ports/store.ts";
-import type { RunState, RunsAtWork, ThreadEnd } from "./run-state.ts";
+import type { RunState, ThreadEnd } from "./run-state.ts";
+import type { RunsAtWork } from "./runs-at-work.ts";
 import type { Transaction } from "./transaction.ts";
 
 type Rejection = Exclude<CommitOutcome, { readonly kind: "committed" }>;

@@ -11,16 +11,8 @@ import { guard } from "./commit-guard.ts";
 import { CommitLog } from "./commit-log.ts";
 import { hasOlderWork } from "./claim.ts";
 import { deliver } from "./delivery.ts";
-import {
-  type RunState,
-  RunsAtWork,
-  isParked,
-  insertRun,
-  raiseSignal,
-  takeClaim,
-  writeRun,
-  type ThreadEnd,
-} from "./run-state.ts";
+import { type RunState, isParked, raiseSignal, takeClaim, writeRun, type ThreadEnd } from "./run-state.ts";
+import { RunsAtWork, insertRun } from "./runs-at-work.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*

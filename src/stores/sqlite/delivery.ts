@@ -1,6 +1,7 @@
 import type { DelegationId } from "../../domain/id.ts";
 import type { Commit, InboxRow } from "../../runtime/ports/store.ts";
-import { type RunsAtWork, raiseSignal } from "./run-state.ts";
+import { raiseSignal } from "./run-state.ts";
+import { type RunsAtWork } from "./runs-at-work.ts";
 import type { Transaction } from "./transaction.ts";
 
 const NO_CONFLICTS: readonly DelegationId[] = [];

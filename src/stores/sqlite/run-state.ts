@@ -1,7 +1,6 @@
-import type { ClaimedRun, NewRun, RowState } from "../../runtime/ports/store.ts";
-import type { RunId, TenantId, ThreadId } from "../../domain/id.ts";
+import type { ClaimedRun, RowState } from "../../runtime/ports/store.ts";
+import type { RunId, ThreadId } from "../../domain/id.ts";
 import type { Statements } from "./statements.ts";
-import type { Transaction } from "./transaction.ts";
 
 /** What a commit decides on and changes of a Run row; the driver's own row object, changed in place and written once. */
 export interface RunState {
@@ -96,71 +95,4 @@ export function writeRun(sql: Statements, run: RunState, summary: string | null)
     run.runNo,
   );
   run.dirty = 0;
-}
-
-/** Writes the row of a new Run and remembers it. */
-export function insertRun(
-  tx: Transaction,
-  tenant: TenantId,
-  run: NewRun,
-  row: RunState,
-  parentNo: number,
-): void {
-  tx.sql.insertRun.run(
-    row.runNo,
-    tenant,
-    row.runId,
-    row.rootNo,
-    parentNo,
-    run.rootRunId,
-    row.parentRunId,
-    row.threadId,
-    run.delegationId,
-    run.agent,
-    row.publication,
-    run.depth,
-    row.priority,
-    row.state,
-    row.lane,
-    row.version,
-    row.epoch,
-    row.fruitlessClaims,
-    row.claimedBy,
-    row.dueAt,
-    claimKey(row.dueAt, row.priority),
-    tx.now,
-    run.summary,
-  );
-  tx.runs.put(tenant, row);
-}
-
-/** The rows that one commit works on, each loaded and written once. */
-export class RunsAtWork {
-  readonly #tx: Transaction;
-  readonly #tenant: TenantId;
-  readonly #rows: RunState[] = [];
-
-  constructor(tx: Transaction, tenant: TenantId) {
-    this.#tx = tx;
-    this.#tenant = tenant;
-  }
-
-  load(runId: RunId): RunState | null {
-    for (const row of this.#rows) if (row.runId === runId) return row;
-    let row = this.#tx.runs.get(this.#tenant, runId);
-    if (row === undefined) {
-      row = this.#tx.sql.findRun.get(this.#tenant, runId) as RunState | undefined;
-      if (row === undefined) return null;
-      this.#tx.runs.put(this.#tenant, row);
-    }
-    this.#rows.push(row);
-    return row;
-  }
-
-  write(): void {
-    for (const row of this.#rows) {
-      if (row.dirty === 1) writeRun(this.#tx.sql, row, null);
-      if (row.endedAt !== null) this.#tx.runs.forget(this.#tenant, row.runId);
-    }
-  }
 }

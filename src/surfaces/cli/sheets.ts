@@ -4,7 +4,7 @@ import type { OpenTicket } from "../../runtime/host/resume-ticket.ts";
 import type { DelegationRow } from "../../runtime/ports/store.ts";
 import type { CallDetail, RunDetail } from "../../runtime/view/run-detail.ts";
 import type { TaskNode } from "../../runtime/view/task-tree.ts";
-import type { RunStatusView } from "../library/errand.ts";
+import type { RunStatusView } from "../library/run-view.ts";
 import { counted, endText, outcomeText, valueText } from "./fact-text.ts";
 import { costText, countText, cut, durationText, plain } from "./measure.ts";
 import { runStatus } from "./run-status.ts";

@@ -30,6 +30,7 @@ import { whyWaiting } from "../../runtime/view/why-waiting.ts";
 import type { Worker } from "../../runtime/worker/worker.ts";
 import { EndWatch } from "./end-watch.ts";
 import { RunHandle } from "./run-handle.ts";
+import type { ResultOptions, RunStatusView } from "./run-view.ts";
 import { type StreamEvent, type StreamOptions, streamTree } from "./stream.ts";
 
 export interface ErrandParts {
@@ -43,12 +44,6 @@ export interface ErrandParts {
   readonly settings: RuntimeSettings;
   readonly worker: Worker | null;
   readonly pollMs: number;
-}
-
-export interface ResultOptions {
-  /** Gives up waiting after so many milliseconds with WAIT_TIMEOUT; the Run goes on (K3.6). */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
 }
 
 export interface ResumeOptions {
@@ -66,12 +61,6 @@ export interface ListOptions {
   readonly rootsOnly?: boolean;
   readonly limit?: number;
   readonly offset?: number;
-}
-
-/** A Run as one look shows it. */
-export interface RunStatusView extends TaskNode {
-  /** Why it is where it is, in one sentence. */
-  readonly why: string;
 }
 
 /**

@@ -3,17 +3,30 @@ import type { RunId, ThreadId } from "../../domain/id.ts";
 import type { RunEnd } from "../../domain/run/run-end.ts";
 import type { TaskNode } from "../../runtime/view/task-tree.ts";
 import type { ControlOptions } from "../../runtime/host/control-run.ts";
-import type { Errand, ResultOptions, RunStatusView } from "./errand.ts";
+import type { ResultOptions, RunStatusView } from "./run-view.ts";
 import type { StreamEvent, StreamOptions } from "./stream.ts";
+
+/** What a handle asks of the Errand that it came from. */
+interface RunDoor {
+  result<Output>(runId: RunId, options?: ResultOptions): Promise<Output>;
+  end(runId: RunId, options?: ResultOptions): Promise<RunEnd>;
+  status(runId: RunId): Promise<RunStatusView>;
+  tree(runId: RunId): Promise<TaskNode>;
+  stream(runId: RunId, options?: StreamOptions): AsyncGenerator<StreamEvent, void, void>;
+  cancel(
+    runId: RunId,
+    options?: ControlOptions,
+  ): Promise<{ readonly recorded: boolean; readonly ended: boolean }>;
+}
 
 /** One Run, held by its starter. It is only an id and a door: losing it loses nothing. */
 export class RunHandle<Output = Json> {
-  readonly #errand: Errand;
+  readonly #errand: RunDoor;
   readonly runId: RunId;
   /** Null for a handle made from an id alone. */
   readonly threadId: ThreadId | null;
 
-  constructor(errand: Errand, runId: RunId, threadId: ThreadId | null) {
+  constructor(errand: RunDoor, runId: RunId, threadId: ThreadId | null) {
     this.#errand = errand;
     this.runId = runId;
     this.threadId = threadId;
