@@ -92,11 +92,16 @@ async function run(options: ReviewOptions, view: TreeView): Promise<number> {
   process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
   say(introduction(options, style));
   let runId = "";
+  const troubles = new Set<string>();
   const reviewed = await reviewRelease(options, {
     watch: async (errand, handle, meeting) => {
       runId = handle.runId;
       say(meetingText(meeting, handle.runId, style));
       await watch(errand, handle, view, style, interrupt.signal);
+    },
+    trouble: (message) => {
+      if (!troubles.has(message)) say(style.color.yellow(message));
+      troubles.add(message);
     },
   });
   if (reviewed === null) {

@@ -35,6 +35,8 @@ export type Meeting =
 export interface Watcher {
   /** The Run is there; watch it until it ends or the signal aborts. */
   watch(errand: Errand, run: RunHandle<ReviewResult>, meeting: Meeting): Promise<void>;
+  /** Something that an operator should know, such as a store that cannot be written. */
+  trouble?(message: string): void;
 }
 
 export interface Reviewed {
@@ -59,6 +61,11 @@ export async function reviewRelease(options: ReviewOptions, watcher: Watcher): P
     agents: [agent],
     // A killed process is taken over as soon as its lease has run out.
     worker: { leaseMs: 3_000, sweepMs: 500 },
+    telemetry: {
+      emit: (event) => {
+        if ("error" in event) watcher.trouble?.(String(event.error));
+      },
+    },
   });
   const { ref } = await errand.resolve(agent.name);
   const work = sha256([digest, before, after, out, ref]);

@@ -14,7 +14,7 @@ import {
   findProblems,
 } from "./kill-verdict.ts";
 import type { WorkerOrder } from "./kill-worker.ts";
-import { type RunRecord, listRunIds, recordTree } from "./tree-record.ts";
+import { type RunRecord, listRunIds, recordTree, verifyFile } from "./tree-record.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const EXAMPLE = fileURLToPath(new URL("../../examples/01-release-review", import.meta.url));
@@ -81,7 +81,7 @@ export async function killSoak({ kills, seed, onProgress }: SoakOptions): Promis
       };
       onProgress?.(report);
     }
-    return report;
+    return { ...report, problems: [...report.problems, ...(await verifyFile(join(folder, "errand.db")))] };
   } finally {
     await counter.stop();
     await rm(folder, { recursive: true, force: true });

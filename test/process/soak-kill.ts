@@ -46,6 +46,7 @@ function summaryOf(report: SoakReport): string {
     `idempotent effects    ${idempotentEffects}, once for each key (${idempotentRequests - idempotentEffects} repeated requests told apart by their key)`,
     `never-repeat effects  ${neverEffects}, none twice; ${unknownCalls} calls Indeterminate`,
     `histories             ${report.historiesCompared} of ${report.runs} compared byte for byte with an unkilled job`,
+    `errand verify         looked at the whole file`,
     report.problems.length === 0 ? "All as it must be." : `${report.problems.length} problems:`,
   ].join("\n");
 }

@@ -2,6 +2,7 @@ import { type Errand, type TaskNode, createErrand } from "errand";
 import { createSqliteStore } from "errand/sqlite";
 import { canonicalJson } from "../../src/rules/canonical-json.ts";
 import type { Json } from "../../src/rules/json.ts";
+import { verifyStore } from "../../src/runtime/verify/verify-store.ts";
 import { decodeFacts } from "../../src/runtime/run/loaded-run.ts";
 
 /** What is on record about one Run. */
@@ -39,6 +40,13 @@ export async function listRunIds(storePath: string, rootRunId: string): Promise<
   await using errand = await createErrand({ store: createSqliteStore(storePath), agents: [], worker: false });
   const runs = await errand.list({ limit: 10_000 });
   return runs.filter((run) => run.rootRunId === rootRunId).map(({ runId }) => runId);
+}
+
+/** What `errand verify` has to say about the file: rows that its log does not account for, and the like (L2). */
+export async function verifyFile(storePath: string): Promise<readonly string[]> {
+  await using errand = await createErrand({ store: createSqliteStore(storePath), agents: [], worker: false });
+  const { problems } = await verifyStore(errand.store, errand.tenant);
+  return problems.map((problem) => `errand verify: ${JSON.stringify(problem)}`);
 }
 
 async function recordRun(errand: Errand, node: TaskNode, place: string): Promise<RunRecord> {
