@@ -231,10 +231,10 @@ export class RunDriver {
     const { definition } = this.#agent;
     if (this.#inbox.size > 0) await settleInbox(this.#scope());
     this.#session ??= definition.open();
-    const context = this.#context();
     const { attempt, attemptOpen, historyDigest, nextStep } = this.#run.state;
+    if (!attemptOpen) staging.add({ type: "attempt_started", attempt: attempt + 1 });
+    const context = this.#context();
     if (!attemptOpen) {
-      staging.add({ type: "attempt_started", attempt: attempt + 1 });
       const messages = historyDigest === null ? this.#session.prompt(context) : [];
       if (messages.length > 0) {
         const digest = messages.reduce(chainDigest, this.#run.historyDigest);
