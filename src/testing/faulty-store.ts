@@ -62,7 +62,7 @@ export class FaultyStore implements Store {
   }
 
   commit(commit: Commit): Promise<Result<"commit">> {
-    return this.#call("commit", () => this.#store.commit(commit), commitPoints(commit));
+    return this.#call("commit", () => this.#store.commit(commit), commit);
   }
   registerWorker(...args: Parameters<Store["registerWorker"]>): Promise<void> {
     return this.#call("registerWorker", () => this.#store.registerWorker(...args));
@@ -158,9 +158,16 @@ export class FaultyStore implements Store {
     this.#unsubscribe.clear();
   }
 
-  async #call<T>(method: StoreMethod, run: () => Promise<T>, points: readonly string[] = []): Promise<T> {
+  async #call<T>(method: StoreMethod, run: () => Promise<T>, commit: Commit | null = null): Promise<T> {
     if (this.#dead) return NEVER;
-    const fault = this.#plan.call({ client: this.client, method, points });
+    const { client } = this;
+    const fault = this.#plan.call({
+      client,
+      method,
+      get points() {
+        return commit === null ? [] : commitPoints(commit);
+      },
+    });
     return fault.kind === "none" ? this.#alive(run()) : this.#suffer(fault, method, run);
   }
 

@@ -18,7 +18,10 @@ import type { ProblemCode } from "./problem.ts";
 /** Pure checks of one lane fact against the state in which it was written. */
 export type Report = (code: ProblemCode, what: string, expected: unknown, found: unknown) => void;
 
-/** @param facts all facts of the commit, in order */
+/**
+ * @param facts all facts of the commit, in order
+ * @returns false for a fact that nobody writes; it changes nothing
+ */
 export function checkLaneFact(
   run: ExpectedRun,
   state: RunState,
@@ -26,7 +29,7 @@ export function checkLaneFact(
   facts: readonly LaneFact[],
   rows: ExpectedRows,
   report: Report,
-): void {
+): boolean {
   const { batch } = state;
   switch (fact.type) {
     case "attempt_started":
@@ -38,12 +41,12 @@ export function checkLaneFact(
           fact.attempt,
         );
       }
-      return;
+      return true;
     case "attempt_failed":
       if (!state.attemptOpen || fact.attempt !== state.attempt) {
         report("fact_not_allowed", "attempt_failed", `attempt ${state.attempt}, open`, fact.attempt);
       }
-      return;
+      return true;
     case "step_published":
       if (fact.step !== state.nextStep)
         report("fact_not_allowed", "step_published", state.nextStep, fact.step);
@@ -61,7 +64,7 @@ export function checkLaneFact(
       ) {
         report("fact_not_allowed", `step ${fact.step} published`, "in order, a call may await", "parallel");
       }
-      return;
+      return true;
     case "call_executing":
     case "call_awaiting":
     case "call_resumed":
@@ -69,34 +72,34 @@ export function checkLaneFact(
     case "call_indeterminate":
     case "batch_finalized":
       checkBatchFact(run, state, fact, report);
-      return;
+      return true;
     case "delegation_opened":
       checkOpened(state, fact, rows, report);
       authorized(run, state, `delegation ${fact.delegationId} opened`, report);
-      return;
+      return true;
     case "delegation_cancel_requested":
     case "delegation_closed":
       checkRelation(run, state, fact, facts, report);
-      return;
+      return true;
     case "child_result_consumed":
     case "child_result_discarded":
       checkRead(state, fact, facts, rows, report);
-      return;
+      return true;
     case "ticket_opened":
       checkTicket(state, fact, report);
-      return;
+      return true;
     case "ticket_consumed": {
       const ticket = rows.tickets.get(fact.ticketId);
       if (state.ticket?.ticketId !== fact.ticketId || ticket?.status !== "decided") {
         report("fact_not_allowed", `${fact.ticketId} consumed`, "the Run's own, decided", ticket?.status);
       }
-      return;
+      return true;
     }
     case "ticket_closed":
       if (state.ticket?.ticketId !== fact.ticketId) {
         report("fact_not_allowed", `${fact.ticketId} closed`, state.ticket?.ticketId, fact.ticketId);
       }
-      return;
+      return true;
     case "control_observed":
       if (fact.upTo > run.row.signalSeq || fact.upTo <= state.observedSignal) {
         report(
@@ -106,18 +109,19 @@ export function checkLaneFact(
           fact.upTo,
         );
       }
-      return;
+      return true;
     case "run_ended":
       checkEnd(run, state, fact, facts, rows, report);
-      return;
+      return true;
     case "history_appended":
     case "parked":
     case "carrier_noted":
     case "continued_as":
     case "result_conflicted":
-      return;
+      return true;
     default:
       report("facts_unreadable", "a lane fact", "a known type", (fact satisfies never as LaneFact).type);
+      return false;
   }
 }
 

@@ -58,10 +58,10 @@ export class LogFold {
     for (const { row, facts } of decoded) {
       if (isLifecycle(facts)) this.lifecycle.push(row.seq);
       if (row.source === "lane") {
-        deliveries = this.#lane(row, facts as readonly LaneFact[]);
+        deliveries = this.#guarded(row, () => this.#lane(row, facts as readonly LaneFact[])) ?? [];
         for (const fact of facts) if (fact.type === "delegation_opened") opened.set(fact.childRunId, fact);
-      } else if (row.signal === 0) this.#created(row, facts, opened);
-      else for (const fact of facts) this.#signal(row, fact as SignalFact);
+      } else if (row.signal === 0) this.#guarded(row, () => this.#created(row, facts, opened));
+      else for (const fact of facts) this.#guarded(row, () => this.#signal(row, fact as SignalFact));
     }
     for (const [childRunId, fact] of opened) {
       if (commit.some((row) => row.runId === childRunId)) continue;
@@ -75,6 +75,16 @@ export class LogFold {
     for (const delivery of deliveries) this.#deliver(delivery);
     for (const { row, facts } of decoded) {
       if (row.source === "lane") this.#afterLane(row, facts as readonly LaneFact[]);
+    }
+  }
+
+  /** Facts that lack what their type promises are a problem like any other. */
+  #guarded<T>(row: LogRow, apply: () => T): T | undefined {
+    try {
+      return apply();
+    } catch (error) {
+      this.#report(row)("facts_unreadable", "body", "facts that can be applied", String(error));
+      return undefined;
     }
   }
 
@@ -319,7 +329,7 @@ export class LogFold {
     run.row.version = row.version;
     let { state } = run;
     for (const fact of facts) {
-      checkLaneFact(run, state, fact, facts, this.rows, report);
+      if (!checkLaneFact(run, state, fact, facts, this.rows, report)) continue;
       state = this.#evolve(run, thread, state, fact, row, report);
     }
     run.state = state;
