@@ -4,6 +4,7 @@ import { sha256Hex } from "../../rules/sha256.ts";
 import type { Envelope } from "../../domain/child-results/envelope.ts";
 import { usedOrNull } from "../../domain/budget/usage.ts";
 import type { DelegationId, IncarnationId, OperationId, TenantId } from "../../domain/id.ts";
+import { isControl } from "../../domain/run/is-control.ts";
 import type { LaneFact, RunFact, SignalFact } from "../../domain/run/run-fact.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
 import { type RunState, createdRun } from "../../domain/run/run.ts";
@@ -149,7 +150,7 @@ export function encodeSignalCommit(input: {
         runId: input.header.runId,
         body,
         lifecycle: LIFECYCLE.has(type),
-        control: type === "cancel_requested" || type === "pause_requested" || type === "continue_requested",
+        control: isControl(input.fact),
         ifEnded: input.ifEnded,
       },
     ],

@@ -39,6 +39,8 @@ export class LaneWriter {
     const { run } = staging;
     const { facts, children, waitsRead } = staging.take();
     const last = facts.at(-1);
+    // A decision that comes at the last moment beats the deadline, as a control does.
+    const expires = facts.some((fact) => fact.type === "ticket_closed" && fact.reason === "deadline");
     const leaves = last?.type === "parked" || last?.type === "run_ended";
     const commit = encodeLaneCommit({
       tenant: host.tenant,
@@ -48,7 +50,7 @@ export class LaneWriter {
       epoch: this.#claim.epoch,
       driver: this.#driver,
       signalSeqSeen: this.signalSeq,
-      controlSeqSeen: authorizes ? this.controlSeq : null,
+      controlSeqSeen: authorizes || expires ? this.controlSeq : null,
       children,
       claimChildren: host.draining ? 0 : Math.min(children.length, host.freeSlots() + (leaves ? 1 : 0)),
       claimParent: last?.type === "run_ended" && !host.draining,

@@ -11,7 +11,8 @@ test("L23 a cancel that is heard before a warm run is taken up is read at once, 
     version: "1",
     inputSchema: true,
     outputSchema: true,
-    run: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(null))),
+    run: ({ signal }) =>
+      new Promise<null>((resolve) => signal.addEventListener("abort", () => resolve(null))),
   });
   await using errand = await createErrand({
     store: createMemoryStore(),
@@ -31,7 +32,7 @@ test("L23 a cancel that is heard before a warm run is taken up is read at once, 
   const loaded = LoadedRun.fold(run.runId, rows)!;
   worker.keepWarm(run.runId, { run: loaded, session: null, signalSeq: 0 });
 
-  const driver = new RunDriver(worker, claim!, []);
+  const driver = new RunDriver(worker, claim!, [], 1);
   await run.cancel();
   driver.wake();
   await driver.drive();

@@ -24,8 +24,10 @@ import {
   startCalls,
 } from "./batch-progress.ts";
 import type { DriverHost } from "./driver-host.ts";
+import { Interrupts } from "./interrupts.ts";
 import { LaneWriter } from "./lane-writer.ts";
 import { LostClaim } from "./lost-claim.ts";
+import { emitDelta, moveContext } from "./move-context.ts";
 import { retryPauseMs } from "./runtime-settings.ts";
 import { Staging, accepted } from "./staging.ts";
 import { ToolExecutions } from "./tool-executions.ts";
@@ -49,18 +51,15 @@ export class RunDriver {
   readonly #writer: LaneWriter;
   readonly #executions: ToolExecutions;
   readonly #inbox = new Map<DelegationId, InboxRow>();
-  /** Stops the carrier: the Run is canceled, or the claim is lost. */
-  readonly #stop = new AbortController();
-  #lost: LostClaim | null = null;
-  #lostSignal: AbortController | null = null;
+  readonly #interrupts = new Interrupts();
   #run!: LoadedRun;
   #staging!: Staging;
   #agent!: LoadedAgent;
   #session: CarrierSession | null = null;
+  /** A model's answer that no commit holds yet: a commit that a control forbids must not make us pay for it again. */
+  #paidMove: { readonly step: number; readonly move: Move } | null = null;
   /** Something may have come that was not read yet. */
   #stalePending = false;
-  #poke: () => void = () => undefined;
-  #poked = false;
 
   /**
    * @param handed envelopes that came with the claim, in the same commit
@@ -70,29 +69,25 @@ export class RunDriver {
     this.#host = host;
     this.#handed = handed;
     this.claim = claim;
-    this.#writer = new LaneWriter(host, claim, driver, () => this.#whenLost());
-    this.#executions = new ToolExecutions(() => this.#wakeUp());
+    this.#writer = new LaneWriter(host, claim, driver, () => this.#interrupts.whenLost());
+    this.#executions = new ToolExecutions(() => this.#interrupts.wakeUp());
   }
 
   /** Something happened to the Run from outside; look at it. */
   wake(): void {
     this.#stalePending = true;
-    this.#wakeUp();
+    this.#interrupts.wakeUp();
   }
 
   /** The claim is gone, or the worker stops by force: everything that runs under it is told to stop. */
   lose(reason: string): void {
-    if (this.#lost !== null) return;
-    this.#lost = new LostClaim(reason);
-    this.#stop.abort(this.#lost);
-    this.#lostSignal?.abort(this.#lost);
-    this.#wakeUp();
+    this.#interrupts.lose(reason);
   }
 
   async drive(): Promise<void> {
     try {
       await this.#load();
-      while ((await this.#progress()) === "on") this.#stopIfLost();
+      while ((await this.#progress()) === "on") this.#interrupts.throwIfLost();
     } catch (error) {
       await this.#surrender(error);
     } finally {
@@ -211,15 +206,19 @@ export class RunDriver {
       if (!staging.empty && (await this.#commit(launches.length > 0)) === "left") return "left";
       if (this.#staging !== staging) return "on"; // refused: what was to be launched is decided again
       for (const launch of launches) {
-        this.#stopIfLost();
+        this.#interrupts.throwIfLost();
         if (!this.#host.leaseIsFresh()) {
           throw new LostClaim("the lease was not renewed in time to begin an effect");
         }
         const { tenant } = this.#host;
         const { header } = this.#run.state;
-        this.#executions.launch(launch, { tenant, header, emit: (delta) => this.#emit(delta) });
+        this.#executions.launch(launch, {
+          tenant,
+          header,
+          emit: (delta) => emitDelta(this.#host, header, delta),
+        });
       }
-      if (this.#executions.finished.size === 0 && !this.#stalePending) await this.#event();
+      if (this.#executions.finished.size === 0 && !this.#stalePending) await this.#interrupts.event();
       return "on";
     }
     const { wait, dueInMs } = parkedOn(scope);
@@ -233,7 +232,7 @@ export class RunDriver {
     this.#session ??= definition.open();
     const { attempt, attemptOpen, historyDigest, nextStep } = this.#run.state;
     if (!attemptOpen) staging.add({ type: "attempt_started", attempt: attempt + 1 });
-    const context = this.#context();
+    const context = moveContext(this.#host, this.#run);
     if (!attemptOpen) {
       const messages = historyDigest === null ? this.#session.prompt(context) : [];
       if (messages.length > 0) {
@@ -245,8 +244,10 @@ export class RunDriver {
       const detail = `${definition.maxSteps} steps (maxSteps) are used up`;
       return this.#end({ kind: "stopped", reason: "limit", detail });
     }
-    const move = await this.#nextMove(this.#session, context);
+    const kept = this.#paidMove?.step === nextStep ? this.#paidMove.move : null;
+    const move = kept ?? (await this.#nextMove(this.#session, context));
     if (move === "on" || move === "left") return move;
+    if (definition.kind === "model" && move.kind !== "fail") this.#paidMove = { step: nextStep, move };
     const after = await applyMove(this.#scope(), move);
     switch (after.then) {
       case "advance":
@@ -267,14 +268,14 @@ export class RunDriver {
   async #nextMove(session: CarrierSession, context: MoveContext): Promise<Move | Progress> {
     const staging = this.#staging;
     let settled: { readonly move: Move } | { readonly error: unknown } | undefined;
-    const asked = session.next(context, this.#stop.signal).then(
+    const asked = session.next(context, this.#interrupts.stop.signal).then(
       (move) => {
         settled = { move };
-        this.#wakeUp();
+        this.#interrupts.wakeUp();
       },
       (error: unknown) => {
         settled = { error };
-        this.#wakeUp();
+        this.#interrupts.wakeUp();
       },
     );
     if (!staging.empty) {
@@ -284,12 +285,12 @@ export class RunDriver {
       if (this.#staging !== staging) return "on";
     }
     while (settled === undefined) {
-      await this.#event();
-      this.#stopIfLost();
+      await this.#interrupts.event();
+      this.#interrupts.throwIfLost();
       if (this.#stalePending) await this.#readPending();
       const { cancel } = this.#run.state;
       if (cancel !== null && settled === undefined) {
-        this.#stop.abort(canceled(this.claim.runId, cancel.reason));
+        this.#interrupts.stop.abort(canceled(this.claim.runId, cancel.reason));
         await Promise.race([asked, this.#grace()]);
         return "on";
       }
@@ -305,6 +306,7 @@ export class RunDriver {
     usage: Usage | null,
   ): Promise<Progress> {
     const { attempt, failures } = this.#run.state;
+    this.#paidMove = null;
     if (!retryable || failures + 1 >= this.#agent.definition.maxAttempts) {
       return this.#end({ kind: "failed", error }, usage);
     }
@@ -332,12 +334,15 @@ export class RunDriver {
       this.#executions.abort(canceled(this.claim.runId, reason));
       let over = false;
       const grace = this.#grace().then(() => void (over = true));
-      while (this.#executions.busy && !over) await Promise.race([this.#event(), grace]);
-      this.#stopIfLost();
+      while (this.#executions.busy && !over) await Promise.race([this.#interrupts.event(), grace]);
+      this.#interrupts.throwIfLost();
       this.#executions.forget();
     }
     recordOutcomes(this.#scope());
-    return this.#end({ kind: "canceled", reason, confirmed: await this.#cancelPeer(reason) });
+    const { move, step } = this.#paidMove ?? {};
+    const unpaid =
+      step === this.#run.state.nextStep && move !== undefined && "usage" in move ? move.usage : null;
+    return this.#end({ kind: "canceled", reason, confirmed: await this.#cancelPeer(reason) }, unpaid);
   }
 
   /** Tells the peer that carries the Run, if one does. True once nothing of the work is left running. */
@@ -346,7 +351,9 @@ export class RunDriver {
     if (definition.kind !== "remote") return true;
     this.#session ??= definition.open();
     try {
-      const asked = this.#session.cancel?.(this.#context(), reason) ?? Promise.resolve("confirmed" as const);
+      const asked =
+        this.#session.cancel?.(moveContext(this.#host, this.#run), reason) ??
+        Promise.resolve("confirmed" as const);
       return (await Promise.race([asked, this.#grace()])) === "confirmed";
     } catch (error) {
       const { telemetry, tenant } = this.#host;
@@ -379,6 +386,7 @@ export class RunDriver {
       return "on";
     }
     const { receipt, facts } = written;
+    if (this.#paidMove !== null && this.#paidMove.step < this.#run.state.nextStep) this.#paidMove = null;
     for (const fact of facts) {
       if (fact.type === "call_completed" || fact.type === "call_indeterminate") {
         this.#executions.finished.delete(fact.index);
@@ -407,7 +415,7 @@ export class RunDriver {
       telemetry.emit({ type: "run_abandoned", tenant, runId, reason: messageOf(why) });
     };
     this.#dropSession();
-    if (error instanceof LostClaim || this.#lost !== null) return abandon(error);
+    if (error instanceof LostClaim || this.#interrupts.isLost) return abandon(error);
     // Nothing is wrong with the Run: the claim is still held, and the next heartbeat takes it up again.
     if (passes(error)) return abandon(error);
     telemetry.emit({ type: "unexpected", tenant, runId, error });
@@ -438,7 +446,7 @@ export class RunDriver {
   /** A read that the store does not answer is not the Run's failure: it is made again while the claim lasts. */
   #insist<T>(during: string, call: () => Promise<T>): Promise<T> {
     const { committer, tenant } = this.#host;
-    return committer.insist(tenant, during, call, () => this.#whenLost());
+    return committer.insist(tenant, during, call, () => this.#interrupts.whenLost());
   }
 
   #scope(): BatchScope {
@@ -454,60 +462,6 @@ export class RunDriver {
     };
   }
 
-  #context(): MoveContext {
-    const { state, history, journal, decided } = this.#run;
-    const { tenant, store, telemetry } = this.#host;
-    const { runId } = state.header;
-    return {
-      header: state.header,
-      attempt: state.attempt,
-      input: state.input,
-      history,
-      journal,
-      note: state.note,
-      answer: state.ticket === null ? undefined : decided.get(state.ticket.ticketId),
-      stepsTaken: state.nextStep - 1,
-      now: store.now(),
-      emit: (delta) => this.#emit(delta),
-      warn: (message) => telemetry.emit({ type: "run_warning", tenant, runId, message }),
-    };
-  }
-
-  #emit(delta: Parameters<MoveContext["emit"]>[0]): void {
-    const { runId, rootRunId, origin } = this.#run.state.header;
-    this.#host.bus.publish({
-      tenant: this.#host.tenant,
-      rootRunId,
-      runId,
-      parentRunId: origin?.parentRunId ?? null,
-      delegationId: origin?.delegationId ?? null,
-      parentCall: origin === null ? null : `${origin.call.step}.${origin.call.index}`,
-      delta,
-    });
-  }
-
-  /** Resolves at the next thing that happens: a tool or the carrier settles, a signal comes, the claim is lost. */
-  async #event(): Promise<void> {
-    if (!this.#poked) await new Promise<void>((resolve) => void (this.#poke = resolve));
-    this.#poked = false;
-    this.#poke = () => undefined;
-  }
-
-  #wakeUp(): void {
-    this.#poked = true;
-    this.#poke();
-  }
-
-  #stopIfLost(): void {
-    if (this.#lost !== null) throw this.#lost;
-  }
-
-  #whenLost(): AbortSignal {
-    this.#lostSignal ??= new AbortController();
-    if (this.#lost !== null) this.#lostSignal.abort(this.#lost);
-    return this.#lostSignal.signal;
-  }
-
   #dropSession(): void {
     this.#session?.dispose();
     this.#session = null;
@@ -515,7 +469,7 @@ export class RunDriver {
 
   #grace(): Promise<void> {
     const { clock, settings } = this.#host;
-    return sleep(clock, settings.cancelGraceMs, this.#whenLost()).catch(() => undefined);
+    return sleep(clock, settings.cancelGraceMs, this.#interrupts.whenLost()).catch(() => undefined);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Json } from "../../rules/json.ts";
 import { schemaProblems } from "../../rules/json-schema.ts";
 import { sha256Hex } from "../../rules/sha256.ts";
 import type { DelegationId } from "../../domain/id.ts";
+import { isControl } from "../../domain/run/is-control.ts";
 import type { LaneFact, RunFact, SignalFact } from "../../domain/run/run-fact.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
 import { type RunState, createdRun, evolveRun } from "../../domain/run/run.ts";
@@ -223,10 +224,7 @@ export class LogFold {
       report("run_unknown", `${fact.type} about ${row.runId}`, "a run that was created", "none");
       return;
     }
-    const control =
-      fact.type === "cancel_requested" ||
-      fact.type === "pause_requested" ||
-      fact.type === "continue_requested";
+    const control = isControl(fact);
     raise(run, control);
     if (row.signal !== run.row.signalSeq) {
       report("signal_gap", `signal of ${row.runId}`, run.row.signalSeq, row.signal);

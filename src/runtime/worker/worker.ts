@@ -118,7 +118,13 @@ export class Worker implements DriverHost {
       if (hint.kind === "signal" && hint.runId !== null) this.#drivers.get(hint.runId)?.driver.wake();
       else if (hint.kind === "ready") this.claimSoon();
     });
-    this.#repeat("heartbeat", Math.max(1, Math.floor(this.#options.leaseMs / 3)), () => this.heartbeat());
+    this.#repeat("heartbeat", Math.max(1, Math.floor(this.#options.leaseMs / 3)), () => {
+      if (this.clock.monotonic() - this.#renewedAt >= this.#options.leaseMs) {
+        // Another worker may have taken over: what runs here must not go on. What is still held is taken up again.
+        this.#abortAll("the lease was not renewed in time");
+      }
+      return this.heartbeat();
+    });
     this.#repeat("sweep", this.#options.sweepMs, () => this.sweep());
     this.#repeat("poll", this.#options.pollMs, () => this.claim());
     this.claimSoon();
