@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fn } from "../support/agents.ts";
+import { fn, secretAsker } from "../support/agents.ts";
 import { factTypes, factsOf, writes } from "../support/facts.ts";
 import { brokenConnection } from "../support/hooked-store.ts";
 import { Gate, Outside } from "../support/outside.ts";
@@ -181,4 +181,54 @@ onEachStore("A parent's end", (open) => {
       expect((await relation())?.status).toBe("closed");
     },
   );
+
+  test("L17 a run that completes while a canceled child of it still waits: its late result is discarded", async () => {
+    await using world = await open();
+    const hold = new Gate();
+    const echo = fn("echo", (_ctx, input) => input);
+    const liar = secretAsker("liar");
+    const parent = fn(
+      "tolerant",
+      async (ctx) =>
+        (await Promise.allSettled([ctx.run(echo, 0), ctx.run(liar, null)])).map((one) => one.status),
+      { roster: [echo, liar], onUnexpectedAwait: "continue" },
+    );
+    const errand = await world.errand({
+      agents: [parent],
+      hooks: {
+        commit: async (commit) => {
+          if (commit.intentsDelivered.length > 0) await hold.wait();
+        },
+      },
+    });
+    const run = await errand.start(parent, null);
+    expect(await run.result()).toEqual(["fulfilled", "rejected"]);
+    const late = (await run.tree()).children[1]!;
+    expect((await errand.status(late.runId)).state).toBe("awaiting");
+    hold.open();
+    expect((await errand.end(late.runId)).kind).toBe("canceled");
+    const relations = await errand.store.listDelegations(errand.tenant, { parentRunId: run.runId, limit: 9 });
+    expect(relations.map((one) => one.status)).toEqual(["closed", "closed"]);
+    expect((await errand.end(run.runId)).kind).toBe("completed");
+  });
+
+  test("L17 a cancel of the root goes down three levels that two workers carry", async () => {
+    await using world = await open();
+    const gate = new Gate();
+    const g = fn("g", async () => {
+      await gate.wait();
+      return 1;
+    });
+    const c = fn("c", (ctx) => Promise.all([ctx.run(g, 1), ctx.run(g, 2)]), { roster: [g] });
+    const p = fn("p", (ctx) => Promise.all([ctx.run(c, 1), ctx.run(c, 2)]), { roster: [c] });
+    const one = await world.errand({ agents: [p], worker: { concurrency: 2 } });
+    await world.errand({ agents: [p], worker: { concurrency: 3 } });
+    const run = await one.start(p, null);
+    await world.passUntil(() => gate.arrivals === 4);
+    await run.cancel();
+    await world.passUntil(async () => (await one.list({ states: ["ended"] })).length === 7);
+    const kinds = (await one.list()).map((node) => node.end?.kind);
+    expect(kinds).toEqual(Array.from({ length: 7 }, () => "canceled"));
+    gate.open();
+  });
 });

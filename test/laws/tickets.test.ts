@@ -273,4 +273,39 @@ onEachStore("Tickets", (open) => {
     expect((await factTypes(errand, g.runId)).length).toBe(facts);
     expect(await errand.tickets()).toEqual([]);
   });
+
+  test("L33 a pause holds a decision and a delivery until the run goes on, at each level for itself", async () => {
+    await using world = await open();
+    const gate = new Gate();
+    const child = fn(
+      "child",
+      async (ctx) => {
+        await gate.wait();
+        return ctx.ask({ prompt: "Which?" });
+      },
+      { mayAsk: true },
+    );
+    const parent = fn("parent", (ctx) => ctx.run(child, null), { roster: [child] });
+    const errand = await world.errand({ agents: [parent] });
+    const run = await errand.start(parent, null);
+    const stateOf = async (runId: string) => (await errand.status(runId)).state;
+    await until(() => gate.arrivals === 1);
+    await errand.pause(run.runId);
+    await until(async () => (await stateOf(run.runId)) === "paused");
+    gate.open();
+    await until(async () => (await errand.tickets()).length === 1);
+    const { runId } = (await errand.tickets())[0]!;
+    await errand.pause(runId);
+    await until(async () => (await stateOf(runId)) === "paused");
+    await errand.resume(run.runId, "this");
+    await turns(20);
+    expect([await stateOf(run.runId), await stateOf(runId)]).toEqual(["paused", "paused"]);
+    await errand.continue(runId);
+    await until(async () => (await stateOf(runId)) === "ended");
+    await turns(20);
+    expect(await stateOf(run.runId)).toBe("paused");
+    await errand.continue(run.runId);
+    expect(await run.result()).toBe("this");
+    expect(await factsOfType(errand, run.runId, "attempt_started")).toHaveLength(1);
+  });
 });
