@@ -248,6 +248,8 @@ export class RunDriver {
     const move = kept ?? (await this.#nextMove(this.#session, context));
     if (move === "on" || move === "left") return move;
     if (definition.kind === "model" && move.kind !== "fail") this.#paidMove = { step: nextStep, move };
+    // A cancel was read while the carrier gave its move: nothing new follows it, and no completion (L23).
+    if (this.#run.state.cancel !== null) return "on";
     const after = await applyMove(this.#scope(), move);
     switch (after.then) {
       case "advance":
