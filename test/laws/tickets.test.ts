@@ -162,6 +162,38 @@ onEachStore("Tickets", (open) => {
     expect(await errand.tickets({ all: true })).toMatchObject([{ status: "closed" }]);
   });
 
+  test("L33 a decision that came before the deadline stands, though its run was looking when the time ran out", async () => {
+    await using world = await open();
+    const agent = fn(
+      "asker",
+      (ctx) => ctx.ask({ prompt: "Soon?", deadlineMs: 10_000 }).catch(() => "expired"),
+      { mayAsk: true },
+    );
+    const reading = new Gate();
+    let isHeld = false;
+    const errand = await world.errand({
+      agents: [agent],
+      hooks: {
+        answered: async (name) => {
+          if (name === "readPending" && isHeld) await reading.wait();
+        },
+      },
+    });
+    const host = await world.errand({ agents: [agent], worker: false });
+    const run = await errand.start(agent, null);
+    await awaiting(errand, run);
+    isHeld = true;
+    await host.continue(run.runId);
+    await until(() => reading.arrivals === 1);
+    await world.pass(9_999);
+    expect(await host.resume(run.runId, "in time")).toMatchObject({ repeated: false });
+    await world.pass(1);
+    isHeld = false;
+    reading.open();
+    await world.passUntil(async () => (await run.status()).state === "ended");
+    expect(await run.result()).toBe("in time");
+  });
+
   test("L33 the first decision wins; its exact repeat has the same receipt, wherever it is sent", async () => {
     await using world = await open();
     const gate = new Gate();

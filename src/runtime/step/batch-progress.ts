@@ -65,6 +65,8 @@ function settleTicket(
     const due = ticketDueAt(scope);
     if (due === null || scope.now < due) return;
     staging.add({ type: "ticket_closed", ticketId, reason: "deadline" });
+    // Committed before anything else is read: a decision that is already there has to forbid it, not to be overtaken.
+    staging.durable = false;
     complete(scope, index, failed("ticket_expired", "Nobody answered before the deadline."));
     return;
   }
