@@ -90,6 +90,7 @@ export class WorkerPlace {
         warmRuns: scenario.warmRuns,
         ...TIMES,
       },
+      isProcessAlive: () => true,
       newIncarnation: () => `inc_${newId()}` as IncarnationId,
     });
     this.#connection = connection;

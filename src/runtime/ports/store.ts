@@ -364,7 +364,13 @@ export interface WakeHint {
 
 export interface Store {
   /** What this store can do; differences between stores are read here, never from its class. */
-  readonly capabilities: { readonly kind: string; readonly durable: boolean; readonly multiProcess: boolean };
+  readonly capabilities: {
+    readonly kind: string;
+    readonly durable: boolean;
+    readonly multiProcess: boolean;
+    /** All its workers are on one machine, so a process that is gone there proves a dead worker. */
+    readonly oneHost: boolean;
+  };
   /** The store's clock: the one that leases, due times and deadlines compare with. */
   now(): number;
 

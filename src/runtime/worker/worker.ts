@@ -42,6 +42,8 @@ export interface WorkerParts {
   readonly telemetry: Telemetry;
   readonly settings: RuntimeSettings;
   readonly options: WorkerOptions;
+  /** False when no process of this machine has the pid. */
+  readonly isProcessAlive: (pid: number) => boolean;
   readonly newIncarnation: () => IncarnationId;
 }
 
@@ -73,6 +75,7 @@ export class Worker implements DriverHost {
   onEnded: (runId: RunId, end: RunEnd) => void = () => undefined;
   readonly #options: WorkerOptions;
   readonly #newIncarnation: () => IncarnationId;
+  readonly #isProcessAlive: (pid: number) => boolean;
   readonly #drivers = new Map<RunId, { readonly driver: RunDriver; readonly done: Promise<void> }>();
   readonly #warm: WarmRuns;
   readonly #stop = new AbortController();
@@ -96,6 +99,7 @@ export class Worker implements DriverHost {
     this.settings = parts.settings;
     this.#options = parts.options;
     this.#newIncarnation = parts.newIncarnation;
+    this.#isProcessAlive = parts.isProcessAlive;
     this.incarnation = parts.newIncarnation();
     this.committer = new Committer(parts.store, parts.clock, this.telemetry);
     this.carries = new Set<string>(parts.catalog.carries.keys());
@@ -127,6 +131,7 @@ export class Worker implements DriverHost {
     });
     this.#repeat("sweep", this.#options.sweepMs, () => this.sweep());
     this.#repeat("poll", this.#options.pollMs, () => this.claim());
+    this.#inBackground("sweep", () => this.sweep());
     this.claimSoon();
   }
 
@@ -270,9 +275,23 @@ export class Worker implements DriverHost {
     for (const incarnation of await this.store.reapWorkers(this.tenant, this.#options.leaseMs)) {
       this.telemetry.emit({ type: "worker_dead", tenant: this.tenant, incarnation });
     }
+    await this.#buryProcesses();
     await deliverIntents(this.store, this.committer, this.tenant, signal);
-    if (this.#sweeps++ % ORPHAN_SWEEPS === 0) {
+    if (this.#sweeps++ % ORPHAN_SWEEPS === 1) {
       await reportOrphans(this.store, this.committer, this.tenant, signal);
+    }
+  }
+
+  /**
+   * Frees what workers hold whose process is gone from this machine: no need to wait for their lease. A pid that another
+   * process has taken since only means waiting after all.
+   */
+  async #buryProcesses(): Promise<void> {
+    if (!this.store.capabilities.oneHost) return;
+    for (const { incarnation, host, pid, dead } of await this.store.listWorkers(this.tenant)) {
+      if (dead || host !== this.#options.host || this.#isProcessAlive(pid)) continue;
+      await this.store.deregisterWorker(this.tenant, incarnation);
+      this.telemetry.emit({ type: "worker_dead", tenant: this.tenant, incarnation });
     }
   }
 

@@ -40,7 +40,7 @@ export function createMemoryStore(options: { readonly clock?: Pick<Clock, "now">
 }
 
 class MemoryStore implements Store {
-  readonly capabilities = { kind: "memory", durable: false, multiProcess: false } as const;
+  readonly capabilities = { kind: "memory", durable: false, multiProcess: false, oneHost: true } as const;
   readonly #clock: Pick<Clock, "now">;
   readonly #storeId = randomUUID();
   readonly #tenants = new Map<TenantId, TenantTables>();

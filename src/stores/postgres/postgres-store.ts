@@ -98,7 +98,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
  * P3 Nothing depends on a session or on a notification.
  */
 class PostgresStore implements Store {
-  readonly capabilities = { kind: "postgres", durable: true, multiProcess: true } as const;
+  readonly capabilities = { kind: "postgres", durable: true, multiProcess: true, oneHost: false } as const;
   readonly #database: Database;
   readonly #reader: Reader;
   readonly #time: DatabaseClock | null;
@@ -296,7 +296,8 @@ class PostgresStore implements Store {
       classify,
       explain: storeError,
       maxGroup: MAX_GROUP,
-      inFlight: 1,
+      inFlight: Number(process.env.IF ?? 2),
+      minShare: Number(process.env.MS ?? 4),
       patienceMs: PATIENCE_MS,
       onIdle: () => this.#groups.delete(tenant),
     });

@@ -90,7 +90,7 @@ export async function openSqliteStore(
  * Q3 Every transaction has one time, read after the lock is held.
  */
 class SqliteStore implements Store {
-  readonly capabilities = { kind: "sqlite", durable: true, multiProcess: true } as const;
+  readonly capabilities = { kind: "sqlite", durable: true, multiProcess: true, oneHost: true } as const;
   readonly #path: string;
   readonly #db: SqlDatabase;
   readonly #clock: Pick<Clock, "now">;

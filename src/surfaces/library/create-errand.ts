@@ -70,6 +70,7 @@ export async function createErrand(options: ErrandOptions): Promise<Errand> {
         : new Worker({
             ...parts,
             options: worker,
+            isProcessAlive,
             newIncarnation: () => `inc_${ids.next()}` as IncarnationId,
           });
     const errand = new Errand({
@@ -83,6 +84,16 @@ export async function createErrand(options: ErrandOptions): Promise<Errand> {
   } catch (error) {
     await store.close().catch(() => undefined);
     throw error;
+  }
+}
+
+function isProcessAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it is there, and somebody else's.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

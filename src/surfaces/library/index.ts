@@ -22,3 +22,6 @@ export { NonRetryableError } from "../../agents/function/non-retryable-error.ts"
 export { type DefinedTool, type ToolOptions, defineTool } from "../../tools/define-tool.ts";
 export { ToolFailure } from "../../tools/tool-failure.ts";
 export { type ErrandConfig, defineConfig } from "./define-config.ts";
+export { type HttpRemoteAgentOptions, httpRemoteAgent } from "../../agents/remote/http-remote-agent.ts";
+export { type RemoteAgentOptions, remoteAgent } from "../../agents/remote/remote-agent.ts";
+export type { RemoteAgentPort, RemoteStart, RemoteStatus } from "../../runtime/ports/remote-agent.ts";
