@@ -118,8 +118,9 @@ export function drawScenario(seed: number, random: SeededRandom): Scenario {
   const roots = drawRoots(random, agents);
   const interventions: Intervention[] = [];
   if (!repeatable && random.chance(0.6)) {
-    for (let left = random.int(1, 3); left > 0; left--) {
-      interventions.push({ atMs: random.int(0, 12_000), do: "cancel", which: random.int(0, 99), forMs: 0 });
+    const within = random.pick([1_000, 4_000, 12_000]);
+    for (let left = random.int(1, 4); left > 0; left--) {
+      interventions.push({ atMs: random.int(0, within), do: "cancel", which: random.int(0, 99), forMs: 0 });
     }
   }
   if (random.chance(0.3)) {
@@ -157,7 +158,7 @@ function drawRates(random: SeededRandom): FaultRates {
     drop: some(0.04),
     loseReply: some(0.06),
     double: some(0.05),
-    delay: some(0.2),
+    delay: random.pick([0, 0.1, 0.6]),
     longestDelayMs: random.pick([200, 3_000, 25_000]),
     heartbeatsLost: random.pick([0, 0.05, 0.4]),
     partition: some(0.01),
@@ -179,7 +180,7 @@ function drawAgents(random: SeededRandom, repeatable: boolean): AgentPlan[] {
       const name = `${"abcd"[level]}${number}`;
       const kind = random.chance(0.35) ? "model" : "function";
       const mayAsk = random.chance(0.3);
-      const liar = !repeatable && level > 0 && !mayAsk && random.chance(0.08);
+      const liar = !repeatable && level > 0 && !mayAsk && random.chance(0.2);
       const length = random.int(1, level === 0 ? 4 : 3);
       const program: Statement[] = [];
       let left = MOST_RUNS - 1;

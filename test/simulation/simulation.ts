@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { type RunId, type ThreadId, parseTenantId } from "../../src/domain/id.ts";
+import { type DelegationId, type RunId, type ThreadId, parseTenantId } from "../../src/domain/id.ts";
 import type { RunEnd } from "../../src/domain/run/run-end.ts";
+import type { RunFact } from "../../src/domain/run/run-fact.ts";
 import type { LogRow, Store } from "../../src/runtime/ports/store.ts";
 import { decodeFacts } from "../../src/runtime/run/loaded-run.ts";
 import { verifyStore } from "../../src/runtime/verify/verify-store.ts";
@@ -19,6 +20,8 @@ import { type Scenario, drawScenario, withoutFaults } from "./scenario.ts";
 const TENANT = parseTenantId("sim");
 /** Virtual time within which everything must have ended, counted from the last fault. */
 const HORIZON_MS = 30 * 60_000;
+/** A sweep, and the time in which a worker that died last is replaced. */
+const INTENT_MS = 30_000;
 
 export interface SimulationOptions {
   /** Opens a new, empty store on the clock. */
@@ -95,6 +98,10 @@ class World {
   readonly #problems: string[] = [];
   readonly #trace = createHash("sha256");
   readonly #ends = new Map<RunId, RunEnd>();
+  readonly #childOf = new Map<DelegationId, RunId>();
+  /** Children that are to be told to cancel, and since when nothing can keep that from them. */
+  readonly #intents = new Map<RunId, number>();
+  readonly #faultsUntil: number;
   readonly #feed: number[] = [];
   readonly #feedRandom: SeededRandom;
   #cursor: string | null = null;
@@ -112,6 +119,7 @@ class World {
     this.#log = log;
     this.#store = observed(store, (commit, outcome) => this.#ledger.committed(commit, outcome));
     this.#watch = new InvariantWatch(store, TENANT);
+    this.#faultsUntil = clock.now() + scenario.faultsUntilMs;
     this.#feedRandom = new SeededRandom(`feed ${scenario.seed}`);
     this.#service = new FakeService(clock, (key) => {
       if (!this.#ledger.hasBegun(key))
@@ -231,6 +239,22 @@ class World {
     this.#cursor = page.cursor;
   }
 
+  /** An intent to cancel leaves at once, or with the next sweep: it does not wait for the child to end by itself (L17). */
+  #followIntent(row: LogRow, fact: RunFact): void {
+    if (fact.type === "delegation_opened") this.#childOf.set(fact.delegationId, fact.childRunId);
+    else if (fact.type === "delegation_cancel_requested") {
+      const child = this.#childOf.get(fact.delegationId);
+      if (child !== undefined) this.#intents.set(child, Math.max(row.at, this.#faultsUntil));
+    } else if (fact.type === "cancel_requested") this.#intents.delete(row.runId);
+    else if (fact.type === "run_ended") {
+      const since = this.#intents.get(row.runId);
+      this.#intents.delete(row.runId);
+      if (since !== undefined && row.at > since + INTENT_MS) {
+        this.#problem(`${row.runId} ended, and was not told within ${row.at - since} ms to cancel (L17)`);
+      }
+    }
+  }
+
   #read(row: LogRow): void {
     const line = `${row.runId} ${row.source} ${row.version} ${row.signal} ${row.at} ${row.body}\n`;
     this.#trace.update(line);
@@ -240,6 +264,7 @@ class World {
     for (const fact of facts) {
       this.#facts += 1;
       if (fact.type === "run_ended") this.#ends.set(row.runId, fact.end);
+      this.#followIntent(row, fact);
     }
   }
 
