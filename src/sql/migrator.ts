@@ -33,15 +33,20 @@ export function schemaVersion(db: SqlDatabase): number {
  * Brings the database to the last migration, each in its own transaction. `user_version` is read again once the write
  * lock is held, so of several processes that start at once one applies a migration and the others find it applied.
  * A held lock surfaces as SQLite's busy error, with nothing half done: call again.
+ * @param stamp SQL that records a migration in the transaction that applies it
  */
-export function migrate(db: SqlDatabase, migrations: readonly Migration[]): MigrationOutcome {
+export function migrate(
+  db: SqlDatabase,
+  migrations: readonly Migration[],
+  stamp: (migration: Migration) => string,
+): MigrationOutcome {
   const from = schemaVersion(db);
   const known = migrations.length;
   for (let version = from; version < known; version = schemaVersion(db)) {
     db.exec("BEGIN IMMEDIATE");
     try {
       const next = migrations[schemaVersion(db)];
-      if (next !== undefined) db.exec(`${next.sql}\nPRAGMA user_version = ${next.number};`);
+      if (next !== undefined) db.exec(`${next.sql}\n${stamp(next)}\nPRAGMA user_version = ${next.number};`);
       db.exec("COMMIT");
     } catch (error) {
       db.exec("ROLLBACK");

@@ -71,12 +71,6 @@ export type LaneFact =
   | { readonly type: "carrier_noted"; readonly note: Json }
   | { readonly type: "continued_as"; readonly input: Json }
   | {
-      readonly type: "result_conflicted";
-      readonly delegationId: DelegationId;
-      readonly first: string;
-      readonly second: string;
-    }
-  | {
       readonly type: "run_ended";
       readonly end: RunEnd;
       readonly usage: Usage | null;

@@ -50,6 +50,8 @@ export interface RunState {
   readonly attemptOpen: boolean;
   /** Attempts that failed, in a row. */
   readonly failures: number;
+  /** Steps taken before the function last started over; those since then count against its limit. */
+  readonly stepsBefore: number;
   /** Number of the next step to publish. */
   readonly nextStep: number;
   readonly batch: ToolBatch | null;
@@ -80,6 +82,7 @@ export function createdRun(fact: RunFact & { readonly type: "run_created" }): Ru
     attempt: 0,
     attemptOpen: false,
     failures: 0,
+    stepsBefore: 0,
     nextStep: 1,
     batch: null,
     delegations: NO_DELEGATIONS,
@@ -172,8 +175,6 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
     case "child_result_consumed":
     case "child_result_discarded":
       return { ...state, childUsage: addUsage(state.childUsage, fact.usage) };
-    case "result_conflicted":
-      return state;
     case "ticket_opened":
       return {
         ...state,
@@ -191,7 +192,7 @@ function evolveLane(before: RunState, fact: LaneFact): RunState {
       // The peer answered: outages before it do not count towards giving up.
       return { ...state, note: fact.note, failures: 0 };
     case "continued_as":
-      return { ...state, input: fact.input, batch: null };
+      return { ...state, input: fact.input, batch: null, stepsBefore: state.nextStep - 1 };
     case "run_ended":
       return {
         ...state,

@@ -19,6 +19,7 @@ export type IndeterminateReason =
   | "child_missing"
   | "not_started"
   | "sealed"
+  | "timed_out"
   | "unexpected_await";
 
 export type CallState =
@@ -155,6 +156,10 @@ function indeterminateAnswer(reason: IndeterminateReason): CallOutcome {
           reason,
         },
       );
+    case "timed_out":
+      return failed("outcome_unknown", "The call did not end in its time; what it did is unknown.", {
+        reason,
+      });
     case "outcome_unknown":
     case "sealed":
       return failed("outcome_unknown", "The call began and its outcome is unknown. It was not repeated.", {

@@ -37,7 +37,12 @@ export function recordOutcomes(scope: BatchScope): void {
   for (const [index, outcome] of executions.finished) {
     const call = openBatch(scope)?.calls[index];
     if (call === undefined || callEnded(call)) continue;
-    staging.batch({ type: "complete", index, outcome });
+    const { effect } = call.request;
+    const timedOut = !outcome.ok && outcome.error.code === "tool_timeout";
+    // Told to stop is not stopped: a tool that changes the world may have done so by now (L10).
+    if (timedOut && (effect === "idempotent" || effect === "any")) {
+      staging.batch({ type: "give_up", index, reason: "timed_out" });
+    } else staging.batch({ type: "complete", index, outcome });
     staging.durable = false;
   }
 }

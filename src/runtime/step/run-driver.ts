@@ -230,7 +230,7 @@ export class RunDriver {
     const { definition } = this.#agent;
     if (this.#inbox.size > 0) await settleInbox(this.#scope());
     this.#session ??= definition.open();
-    const { attempt, attemptOpen, historyDigest, nextStep } = this.#run.state;
+    const { attempt, attemptOpen, historyDigest, nextStep, stepsBefore } = this.#run.state;
     if (!attemptOpen) staging.add({ type: "attempt_started", attempt: attempt + 1 });
     const context = moveContext(this.#host, this.#run);
     if (!attemptOpen) {
@@ -240,7 +240,7 @@ export class RunDriver {
         staging.add({ type: "history_appended", messages, digest });
       }
     }
-    if (nextStep > definition.maxSteps) {
+    if (nextStep - stepsBefore > definition.maxSteps) {
       const detail = `${definition.maxSteps} steps (maxSteps) are used up`;
       return this.#end({ kind: "stopped", reason: "limit", detail });
     }

@@ -117,7 +117,6 @@ export function checkLaneFact(
     case "parked":
     case "carrier_noted":
     case "continued_as":
-    case "result_conflicted":
       return true;
     default:
       report("facts_unreadable", "a lane fact", "a known type", (fact satisfies never as LaneFact).type);

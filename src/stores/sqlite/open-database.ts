@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { ErrandError } from "../../domain/errand-error.ts";
-import { migrate, readMigrations, schemaVersion } from "../../sql/migrator.ts";
+import { sha256Hex } from "../../rules/sha256.ts";
+import { type Migration, migrate, readMigrations, schemaVersion } from "../../sql/migrator.ts";
 import { openSqlite, type SqlDatabase, sqliteTrouble } from "../../sql/sqlite-driver.ts";
 import { storeError } from "./store-error.ts";
 
@@ -90,8 +91,28 @@ function prepare(db: SqlDatabase, path: string, durability: "full" | "normal"): 
     PRAGMA cache_size = -32768;
     PRAGMA temp_store = MEMORY;
   `);
-  const outcome = migrate(db, migrations);
+  const outcome = migrate(db, migrations, stampOf);
   if (outcome.kind === "newer") refuseNewer(path, outcome.found, outcome.known);
+  refuseOtherEdition(db, path, migrations);
+}
+
+function stampOf({ number, sql }: Migration): string {
+  return `INSERT INTO meta (key, value) VALUES ('migration_${number}', '${sha256Hex(sql)}');`;
+}
+
+/** A migration that was edited after it was applied has made another schema than this program works on. */
+function refuseOtherEdition(db: SqlDatabase, path: string, migrations: readonly Migration[]): void {
+  const stamp = db.prepare("SELECT value FROM meta WHERE key = ?");
+  for (const { number, name, sql } of migrations) {
+    const row = stamp.get(`migration_${number}`) as { readonly value: string } | undefined;
+    if (row?.value === sha256Hex(sql)) continue;
+    throw new ErrandError(
+      "STORE_CORRUPT",
+      `The schema of ${JSON.stringify(path)} was made by another edition of ${name}.`,
+      "Use the release that made the file, or choose another path; nothing in it was changed.",
+      { details: { path, migration: name } },
+    );
+  }
 }
 
 function refuseNewer(path: string, found: number, known: number): void {

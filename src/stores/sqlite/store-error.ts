@@ -55,7 +55,7 @@ export function storeError(
       );
     case "other":
       return new ErrandError(
-        "STORE_UNAVAILABLE",
+        "STORE_CORRUPT",
         `SQLite refused a statement on ${file} (${text}).`,
         "Run `errand doctor`; if the file was changed by another program, restore a backup.",
         { cause, details: { path } },

@@ -99,6 +99,16 @@ describe("a file that cannot be used", () => {
     expect(error.details).toMatchObject({ found: 4711, known: 1 });
   });
 
+  test("a schema that another edition of a migration made is refused before anything is written", async () => {
+    await (await createSqliteStore(path)).close();
+    const db = await openSqlite(path);
+    db.exec("UPDATE meta SET value = 'otherwise' WHERE key = 'migration_1'");
+    db.close();
+    const error = await errorOf(createSqliteStore(path));
+    expect(error.code).toBe("STORE_CORRUPT");
+    expect(error.details).toMatchObject({ migration: "000001_initial.sql" });
+  });
+
   test("another program's database is refused and left alone", async () => {
     const other = await openSqlite(path);
     other.exec("CREATE TABLE theirs (id INTEGER)");
@@ -117,7 +127,7 @@ describe("a file that cannot be used", () => {
     [13, "STORE_FULL"],
     [11, "STORE_CORRUPT"],
     [261, "STORE_BUSY"],
-    [1, "STORE_UNAVAILABLE"],
+    [1, "STORE_CORRUPT"],
   ] as const)("SQLite's result %i is %s", (errcode, code) => {
     const cause = Object.assign(new Error("as SQLite says"), { code: "ERR_SQLITE_ERROR", errcode });
     const error = storeError(path, cause);

@@ -48,8 +48,6 @@ export function factText(fact: RunFact, callName: (step: number, index: number) 
       return `took the result of ${fact.delegationId}`;
     case "child_result_discarded":
       return `discarded the result of ${fact.delegationId}`;
-    case "result_conflicted":
-      return `a second, different result of ${fact.delegationId} was refused`;
     case "ticket_opened":
       return `opened ${fact.ticketId} (${fact.kind}): ${plain(fact.prompt)}`;
     case "ticket_decided":
