@@ -21,8 +21,10 @@ export interface GroupCallerOptions<Job, Answer> {
   /** Turns what the call threw into the error that a job's owner sees. */
   readonly explain: (error: unknown) => unknown;
   readonly maxGroup: number;
-  /** How many calls may be under way. */
+  /** How many calls may be under way. What is queued is shared out among those that are free. */
   readonly inFlight: number;
+  /** A smaller share than this is not worth a call of its own while another one is under way. */
+  readonly minShare: number;
   /** How long a job is tried again after passing failures. */
   readonly patienceMs: number;
   /** Called when everything has been answered. */
@@ -75,7 +77,9 @@ export class GroupCaller<Job, Answer> {
   readonly #start = (): void => {
     this.#scheduled = false;
     while (this.#calls < this.#options.inFlight && this.#queue.length > 0) {
-      const group = this.#takeGroup();
+      const free = this.#options.inFlight - this.#calls;
+      const share = Math.max(this.#options.minShare, Math.ceil(this.#queue.length / free));
+      const group = this.#takeGroup(Math.min(share, this.#options.maxGroup));
       if (group.length === 0) return;
       this.#calls += 1;
       void this.#run(group).then(() => this.#done(group));
@@ -92,13 +96,13 @@ export class GroupCaller<Job, Answer> {
   }
 
   /** From the head of the queue; a job that is held back holds back those that share a key with it. */
-  #takeGroup(): Entry<Job, Answer>[] {
+  #takeGroup(size: number): Entry<Job, Answer>[] {
     const group: Entry<Job, Answer>[] = [];
     const rest: Entry<Job, Answer>[] = [];
     const held = new Set<string>();
     for (const entry of this.#queue) {
       const waits = entry.keys.some((key) => this.#taken.has(key) || held.has(key));
-      if (waits || group.length >= this.#options.maxGroup) {
+      if (waits || group.length >= size) {
         for (const key of entry.keys) held.add(key);
         rest.push(entry);
       } else {

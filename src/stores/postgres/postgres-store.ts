@@ -65,6 +65,10 @@ export interface PostgresStoreOptions {
 /** Most commits in one call. */
 const MAX_GROUP = 64;
 
+/** A tenant's calls under way at once, and the fewest commits that are worth a second one: a call has its price. */
+const IN_FLIGHT = 2;
+const MIN_SHARE = 16;
+
 /** How long a commit is tried again after deadlocks and lock timeouts. */
 const PATIENCE_MS = 10_000;
 
@@ -296,8 +300,8 @@ class PostgresStore implements Store {
       classify,
       explain: storeError,
       maxGroup: MAX_GROUP,
-      inFlight: Number(process.env.IF ?? 2),
-      minShare: Number(process.env.MS ?? 4),
+      inFlight: IN_FLIGHT,
+      minShare: MIN_SHARE,
       patienceMs: PATIENCE_MS,
       onIdle: () => this.#groups.delete(tenant),
     });

@@ -17,6 +17,7 @@ SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 SET lock_timeout = '4s'
 AS $commit_group$
 #variable_conflict use_column
@@ -67,28 +68,29 @@ DECLARE
   v_claimed text;
   v_conflicts text;
   v_receipt text;
-  v_first integer;
   v_is_child boolean;
   v_live boolean;
   -- Creations
   n_run integer[]; n_thread integer[]; n_parent text[]; n_claim boolean[]; n_delay bigint[];
   n_root text[]; n_priority integer[]; n_depth integer[]; n_publication text[]; n_summary integer[]; n_body integer[];
-  n_no bigint[]; n_root_no bigint[]; n_parent_no bigint[]; n_thread_no bigint[];
+  n_delegation text[]; n_agent text[];
+  v_no bigint; v_root_no bigint; v_parent_no bigint;
+  h integer := 0;
+  h_rows errand.run_headers[] := '{}';
   -- Threads that Runs are created on: number (null for a new one), holder's place (0 without), version, whether a child's
   v_threads text[];
   t_no bigint[]; t_holder integer[]; t_version integer[]; t_child boolean[];
   -- Signals and deliveries
   s_run integer[]; s_body integer[]; s_lifecycle boolean[]; s_control boolean[]; s_record boolean[];
   d_envelope integer[]; d_run integer[]; d_kind text[]; d_digest text[]; d_body integer[];
-  e_run integer[]; e_id text[]; e_kind text[]; e_digest text[];
-  e_body integer[] := '{}'; e_status text[] := '{}'; e_no bigint[] := '{}';
+  e_id text[]; e_kind text[]; e_digest text[]; e_child text[];
+  e_rows errand.inbox[] := '{}';
   v_close text[] := '{}';
-  -- Log rows
+  -- Log rows; a commit's first one is written last, for it carries the receipt.
   g integer := 0;
-  g_seq bigint[] := '{}'; g_run bigint[] := '{}'; g_root bigint[] := '{}'; g_version integer[] := '{}';
-  g_signal integer[] := '{}'; g_lane boolean[] := '{}'; g_lifecycle boolean[] := '{}'; g_operation text[] := '{}';
-  g_digest text[] := '{}'; g_claimed text[] := '{}'; g_receipt text[] := '{}'; g_summary integer[] := '{}';
-  g_body integer[] := '{}';
+  g_rows errand.log[] := '{}';
+  g_row errand.log;
+  g_head errand.log;
 BEGIN
   -- 1. Lock. A worker's row is held against its death: what it claims here is freed by whoever ends it later.
   IF p_batch ? 'incarnations' THEN
@@ -105,14 +107,12 @@ BEGIN
   IF p_batch ? 'creates' THEN
     SELECT array_agg(n.i), array_agg(n.t), array_agg(n.parent), array_agg(n.claim), array_agg(n.delay),
       array_agg(n.root), array_agg(n.priority), array_agg(n.depth), array_agg(n.publication), array_agg(n.summary),
-      array_agg(n.body)
-    INTO n_run, n_thread, n_parent, n_claim, n_delay, n_root, n_priority, n_depth, n_publication, n_summary, n_body
+      array_agg(n.body), array_agg(n.delegation), array_agg(n.agent)
+    INTO n_run, n_thread, n_parent, n_claim, n_delay, n_root, n_priority, n_depth, n_publication, n_summary, n_body,
+      n_delegation, n_agent
     FROM jsonb_to_recordset(p_batch->'creates') AS n(i integer, t integer, parent text, claim boolean, delay bigint,
-      root text, priority integer, depth integer, publication text, summary integer, body integer);
-    n_no := array_fill(NULL::bigint, ARRAY[cardinality(n_run)]);
-    n_root_no := n_no;
-    n_parent_no := n_no;
-    n_thread_no := n_no;
+      root text, priority integer, depth integer, publication text, summary integer, body integer, delegation text,
+      agent text);
     v_threads := ARRAY(SELECT jsonb_array_elements_text(p_batch->'threads'));
     t_no := array_fill(NULL::bigint, ARRAY[cardinality(v_threads)]);
     t_holder := array_fill(0, ARRAY[cardinality(v_threads)]);
@@ -122,7 +122,10 @@ BEGIN
     FOR x IN
       SELECT u.t::integer AS t, f.run_no, h.run_id AS holder
       FROM unnest(v_threads) WITH ORDINALITY AS u(thread_id, t)
-      JOIN errand.run_headers f ON f.tenant = p_tenant AND f.thread_id = u.thread_id AND f.thread_no = f.run_no
+      CROSS JOIN LATERAL (
+        SELECT a.run_no FROM errand.run_headers a
+        WHERE a.tenant = p_tenant AND a.thread_id = u.thread_id AND a.thread_no = a.run_no LIMIT 1
+      ) f
       LEFT JOIN errand.runs q ON q.thread_no = f.run_no AND q.lane
       LEFT JOIN errand.run_headers h ON h.tenant = p_tenant AND h.run_no = q.run_no
     LOOP
@@ -140,9 +143,12 @@ BEGIN
   -- run_headers_id, runs_pkey
   FOR x IN
     SELECT h.run_id, h.parent_no, q AS run
-    FROM errand.run_headers h
+    FROM unnest(v_ids) AS u(run_id)
+    CROSS JOIN LATERAL (
+      SELECT a.run_id, a.run_no, a.parent_no FROM errand.run_headers a
+      WHERE a.tenant = p_tenant AND a.run_id = u.run_id LIMIT 1
+    ) h
     JOIN errand.runs q ON q.run_no = h.run_no
-    WHERE h.tenant = p_tenant AND h.run_id = ANY (v_ids)
     ORDER BY q.root_no, q.depth DESC, q.run_no
     FOR UPDATE OF q
   LOOP
@@ -241,19 +247,18 @@ BEGIN
     INTO d_envelope, d_run, d_kind, d_digest, d_body
     FROM jsonb_to_recordset(p_batch->'deliveries')
       AS d(e integer, i integer, kind text, digest text, body integer);
-    SELECT array_agg(e.i ORDER BY e.n), array_agg(e.d ORDER BY e.n), array_agg(b.kind ORDER BY e.n),
+    SELECT array_agg(e.d ORDER BY e.n), array_agg(e.child ORDER BY e.n), array_agg(b.kind ORDER BY e.n),
       array_agg(b.digest ORDER BY e.n)
-    INTO e_run, e_id, e_kind, e_digest
+    INTO e_id, e_child, e_kind, e_digest
     FROM (
-      SELECT row_number() OVER () AS n, y.i, y.d
-      FROM jsonb_to_recordset(p_batch->'envelopes') AS y(i integer, d text)
+      SELECT row_number() OVER () AS n, y.i, y.d, y.child
+      FROM jsonb_to_recordset(p_batch->'envelopes') AS y(i integer, d text, child text)
     ) e
     -- inbox_pkey
-    LEFT JOIN errand.inbox b
-      ON b.parent_no = coalesce((w[e.i]).run_no, 0) AND b.delegation_id = e.d AND b.tenant = p_tenant;
-    e_status := array_fill(NULL::text, ARRAY[cardinality(e_id)]);
-    e_no := array_fill(NULL::bigint, ARRAY[cardinality(e_id)]);
-    e_body := array_fill(NULL::integer, ARRAY[cardinality(e_id)]);
+    LEFT JOIN LATERAL (
+      SELECT a.kind, a.digest FROM errand.inbox a
+      WHERE a.parent_no = coalesce((w[e.i]).run_no, 0) AND a.delegation_id = e.d AND a.tenant = p_tenant LIMIT 1
+    ) b ON true;
   END IF;
 
   -- log_lane_operation, log_operation
@@ -351,7 +356,8 @@ BEGIN
       CONTINUE;
     END IF;
     v_accepted[v_number] := true;
-    v_first := g + 1;
+    v_xid := coalesce(v_xid, pg_current_xact_id());
+    g_head := NULL;
     v_parked := false;
     v_claimed := '';
     v_conflicts := '';
@@ -387,11 +393,10 @@ BEGIN
     IF c.lane IS NOT NULL THEN
       l.version := l.version + 1;
       l.fruitless_claims := 0;
-      g := g + 1;
-      g_seq[g] := nextval('errand.numbers');
-      g_run[g] := l.run_no; g_root[g] := l.root_no; g_version[g] := l.version; g_signal[g] := 0; g_lane[g] := true;
-      g_lifecycle[g] := c.lifecycle; g_summary[g] := c.summary; g_body[g] := c.body;
-      IF c.summary IS NOT NULL THEN l.summary_seq := g_seq[g]; END IF;
+      v_no := nextval('errand.numbers');
+      g_head := ROW(v_no, v_xid, l.run_no, l.root_no, v_now, l.version, 0, true, c.lifecycle, p_tenant, NULL, NULL, NULL,
+        NULL, p_texts[c.summary], p_texts[c.body])::errand.log;
+      IF c.summary IS NOT NULL THEN l.summary_seq := v_no; END IF;
       IF c.next = 'park' AND l.signal_seq = c.seen THEN
         v_parked := true;
         l.state := c.state;
@@ -439,65 +444,57 @@ BEGIN
       FOR k IN c.create_from .. c.create_to LOOP
         i := n_run[k];
         t := n_thread[k];
-        r := NULL;
-        r.run_no := nextval('errand.numbers');
+        v_no := nextval('errand.numbers');
         IF n_parent[k] IS NULL THEN
-          n_root_no[k] := r.run_no;
-          n_parent_no[k] := 0;
+          v_root_no := v_no;
+          v_parent_no := 0;
         ELSIF c.lane IS NOT NULL AND n_parent[k] = v_ids[c.lane] THEN
-          n_root_no[k] := l.root_no;
-          n_parent_no[k] := l.run_no;
+          v_root_no := l.root_no;
+          v_parent_no := l.run_no;
         ELSE
-          -- run_headers_id
-          SELECT max(h.run_no) FILTER (WHERE h.run_id = n_root[k]) AS root,
-            max(h.run_no) FILTER (WHERE h.run_id = n_parent[k]) AS parent
+          -- run_headers_id; one that this group has just created has no header yet
+          SELECT max(a.run_no) FILTER (WHERE a.run_id = n_root[k]) AS root,
+            max(a.run_no) FILTER (WHERE a.run_id = n_parent[k]) AS parent
           INTO x
-          FROM errand.run_headers h WHERE h.tenant = p_tenant AND h.run_id IN (n_root[k], n_parent[k]);
-          n_root_no[k] := coalesce(x.root, r.run_no);
-          n_parent_no[k] := coalesce(x.parent, 0);
-          -- One that this group has just created has no header yet.
-          IF n_parent_no[k] = 0 AND w_mark[array_position(v_ids, n_parent[k])] = 3 THEN
-            n_parent_no[k] := (w[array_position(v_ids, n_parent[k])]).run_no;
-          END IF;
-          IF n_root_no[k] = r.run_no AND w_mark[array_position(v_ids, n_root[k])] = 3 THEN
-            n_root_no[k] := (w[array_position(v_ids, n_root[k])]).run_no;
-          END IF;
+          FROM errand.run_headers a WHERE a.tenant = p_tenant AND a.run_id IN (n_root[k], n_parent[k]);
+          v_root_no := coalesce(x.root, (w[array_position(v_ids, n_root[k])]).run_no, v_no);
+          v_parent_no := coalesce(x.parent, (w[array_position(v_ids, n_parent[k])]).run_no, 0);
         END IF;
-        r.root_no := n_root_no[k];
         IF t_no[t] IS NULL THEN
-          t_no[t] := r.run_no;
+          t_no[t] := v_no;
           t_version[t] := 0;
         END IF;
-        r.thread_no := t_no[t];
-        n_no[k] := r.run_no;
-        n_thread_no[k] := r.thread_no;
-        r.lane := t_holder[t] = 0;
-        IF NOT r.lane THEN t_version[t] := (w[t_holder[t]]).version; END IF;
-        r.version := CASE WHEN r.lane THEN t_version[t] ELSE 0 END;
-        r.depth := n_depth[k];
-        r.priority := n_priority[k];
-        r.signal_seq := 0;
-        r.control_seq := 0;
-        r.epoch := 0;
-        r.fruitless_claims := 0;
-        r.tenant := p_tenant;
-        r.publication := n_publication[k];
-        r.due_at := v_now + n_delay[k];
-        r.summary_seq := r.run_no;
-        r.state := CASE WHEN r.lane AND n_delay[k] = 0 THEN 'ready' ELSE 'created' END;
+        IF t_holder[t] = 0 THEN
+          r := ROW(v_no, v_root_no, t_no[t], v_now + n_delay[k], NULL, NULL, v_no, n_depth[k], n_priority[k],
+            t_version[t], 0, 0, 0, 0, true, CASE WHEN n_delay[k] = 0 THEN 'ready' ELSE 'created' END, p_tenant,
+            n_publication[k], NULL)::errand.runs;
+          t_holder[t] := i;
+        ELSE
+          t_version[t] := (w[t_holder[t]]).version;
+          r := ROW(v_no, v_root_no, t_no[t], v_now + n_delay[k], NULL, NULL, v_no, n_depth[k], n_priority[k], 0, 0, 0,
+            0, 0, false, 'created', p_tenant, n_publication[k], NULL)::errand.runs;
+          v_queued := v_queued || i;
+        END IF;
         w[i] := r;
         w_mark[i] := 3;
-        w_parent[i] := n_parent_no[k];
-        IF r.lane THEN t_holder[t] := i; ELSE v_queued := v_queued || i; END IF;
+        w_parent[i] := v_parent_no;
         IF n_parent[k] IS NOT NULL THEN t_child[t] := true; END IF;
+        h := h + 1;
+        h_rows[h] := ROW(p_tenant, v_no, v_root_no, v_parent_no, r.thread_no, v_now, n_depth[k], v_ids[i], n_root[k],
+          n_parent[k], v_threads[t], n_delegation[k], n_agent[k])::errand.run_headers;
         IF r.state = 'ready' THEN
           w_ready[i] := v_number;
           IF NOT (n_claim[k] AND v_may) THEN v_due := v_due || i; END IF;
         END IF;
-        g := g + 1;
-        g_seq[g] := r.run_no;
-        g_run[g] := r.run_no; g_root[g] := r.root_no; g_version[g] := t_version[t]; g_signal[g] := 0;
-        g_lane[g] := false; g_lifecycle[g] := true; g_summary[g] := n_summary[k]; g_body[g] := n_body[k];
+        -- A queued Run has no version yet; its creation met the thread's.
+        g_row := ROW(v_no, v_xid, v_no, v_root_no, v_now, t_version[t], 0, false, true, p_tenant, NULL, NULL, NULL, NULL,
+          p_texts[n_summary[k]], p_texts[n_body[k]])::errand.log;
+        IF g_head.seq IS NULL THEN
+          g_head := g_row;
+        ELSE
+          g := g + 1;
+          g_rows[g] := g_row;
+        END IF;
       END LOOP;
     END IF;
 
@@ -518,10 +515,14 @@ BEGIN
         END IF;
         w[i] := r;
         w_mark[i] := greatest(w_mark[i], 2);
-        g := g + 1;
-        g_seq[g] := nextval('errand.numbers');
-        g_run[g] := r.run_no; g_root[g] := r.root_no; g_version[g] := r.version; g_signal[g] := r.signal_seq;
-        g_lane[g] := false; g_lifecycle[g] := s_lifecycle[k]; g_summary[g] := NULL; g_body[g] := s_body[k];
+        g_row := ROW(nextval('errand.numbers'), v_xid, r.run_no, r.root_no, v_now, r.version, r.signal_seq, false,
+          s_lifecycle[k], p_tenant, NULL, NULL, NULL, NULL, NULL, p_texts[s_body[k]])::errand.log;
+        IF g_head.seq IS NULL THEN
+          g_head := g_row;
+        ELSE
+          g := g + 1;
+          g_rows[g] := g_row;
+        END IF;
       END LOOP;
     END IF;
     IF c.deliver_to IS NOT NULL THEN
@@ -536,9 +537,9 @@ BEGIN
         v_live := w_mark[i] <> 0 AND (w[i]).ended_at IS NULL;
         e_kind[t] := d_kind[k];
         e_digest[t] := d_digest[k];
-        e_body[t] := d_body[k];
-        e_status[t] := CASE WHEN v_live THEN 'unread' ELSE 'discarded' END;
-        e_no[t] := nextval('errand.numbers');
+        e_rows[t] := ROW(coalesce((w[i]).run_no, 0), e_id[t], nextval('errand.numbers'), p_tenant,
+          CASE WHEN v_live THEN 'unread' ELSE 'discarded' END, d_kind[k], v_ids[i], e_child[t], d_digest[k],
+          p_texts[d_body[k]])::errand.inbox;
         CONTINUE WHEN w_mark[i] = 0;
         r := w[i];
         r.signal_seq := r.signal_seq + 1;
@@ -590,39 +591,27 @@ BEGIN
       END LOOP;
     END IF;
 
-    IF g < v_first THEN
+    IF g_head.seq IS NULL THEN
       -- A commit without facts: its operation id is kept all the same.
-      g := v_first;
-      g_seq[g] := nextval('errand.numbers');
-      g_run[g] := 0; g_root[g] := 0; g_version[g] := 0; g_signal[g] := 0; g_lane[g] := false; g_lifecycle[g] := false;
-      g_summary[g] := NULL; g_body[g] := NULL;
+      g_head := ROW(nextval('errand.numbers'), v_xid, 0, 0, v_now, 0, 0, false, false, p_tenant, NULL, NULL, NULL, NULL,
+        NULL, '[]')::errand.log;
     END IF;
     IF c.lane IS NOT NULL THEN l := w[c.lane]; END IF;
     v_receipt := '{"at":' || v_now || ',"version":' || coalesce(l.version::text, 'null') || ',"signalSeq":'
       || coalesce(l.signal_seq, 0) || ',"controlSeq":' || coalesce(l.control_seq, 0) || ',"parked":' || v_parked::text
       || ',"claimed":[' || substr(v_claimed, 2) || '],"conflicts":[' || substr(v_conflicts, 2) || ']}';
-    g_operation[v_first] := c.op;
-    g_digest[v_first] := c.digest;
-    g_receipt[v_first] := v_receipt;
-    IF v_claimed <> '' THEN g_claimed[v_first] := c.claimer; END IF;
+    g_head.operation_id := c.op;
+    g_head.digest := c.digest;
+    g_head.receipt := v_receipt;
+    IF v_claimed <> '' THEN g_head.claimed_by := c.claimer; END IF;
+    g := g + 1;
+    g_rows[g] := g_head;
     v_out := v_out || ',{"kind":"committed","receipt":' || v_receipt || '}';
   END LOOP;
 
   -- 4. Write.
   IF g > 0 THEN
-    v_xid := pg_current_xact_id();
-    g_operation[g] := g_operation[g];
-    g_digest[g] := g_digest[g];
-    g_receipt[g] := g_receipt[g];
-    g_claimed[g] := g_claimed[g];
-    INSERT INTO errand.log (seq, xid, run_no, root_no, at, version, signal, lane, lifecycle, tenant, operation_id,
-      digest, claimed_by, receipt, summary, body)
-    SELECT u.seq, v_xid, u.run_no, u.root_no, v_now, u.version, u.signal, u.lane, u.lifecycle, p_tenant, u.operation_id,
-      u.digest, u.claimed_by, u.receipt, p_texts[u.summary], coalesce(p_texts[u.body], '[]')
-    FROM unnest(g_seq, g_run, g_root, g_version, g_signal, g_lane, g_lifecycle, g_operation, g_digest, g_claimed,
-      g_receipt, g_summary, g_body)
-      AS u(seq, run_no, root_no, version, signal, lane, lifecycle, operation_id, digest, claimed_by, receipt, summary,
-        body);
+    INSERT INTO errand.log SELECT * FROM unnest(g_rows);
 
     -- A lane is let go before it is taken.
     FOR i IN 1 .. v_size LOOP
@@ -643,17 +632,8 @@ BEGIN
     WHERE q.run_no = u.run_no;
   END IF;
 
-  IF array_remove(n_no, NULL) <> '{}' THEN
-    INSERT INTO errand.run_headers (tenant, run_no, root_no, parent_no, thread_no, created_at, depth, run_id, root_run_id,
-      parent_run_id, thread_id, delegation_id, agent)
-    SELECT p_tenant, n_no[y.k], n_root_no[y.k], n_parent_no[y.k], n_thread_no[y.k], v_now, n_depth[y.k], v_ids[y.i],
-      y.root, y.parent, v_threads[y.t], y.delegation, y.agent
-    FROM (
-      SELECT row_number() OVER () AS k, z.*
-      FROM jsonb_to_recordset(p_batch->'creates')
-        AS z(i integer, t integer, parent text, root text, delegation text, agent text)
-    ) y
-    WHERE n_no[y.k] IS NOT NULL;
+  IF h > 0 THEN
+    INSERT INTO errand.run_headers SELECT * FROM unnest(h_rows);
     INSERT INTO errand.runs SELECT * FROM unnest(v_insert);
     IF p_batch ? 'late' THEN
       -- delegations_childless
@@ -670,21 +650,19 @@ BEGIN
       contract_digest)
     SELECT p_tenant, y.d, nextval('errand.numbers'), coalesce(h.root_no, 0), coalesce(h.run_no, 0), y.step, y.call,
       y.version, false,
-      NOT EXISTS (SELECT 1 FROM errand.run_headers b WHERE b.tenant = p_tenant AND b.run_id = y.child), 'open', y.root,
+      (SELECT b.run_no FROM errand.run_headers b WHERE b.tenant = p_tenant AND b.run_id = y.child LIMIT 1) IS NULL, 'open',
+      y.root,
       y.parent, y.child, y.target, y.digest
     FROM jsonb_to_recordset(p_batch->'opens') AS y(c integer, d text, root text, parent text, child text, step integer,
       call integer, target text, version integer, digest text)
-    LEFT JOIN errand.run_headers h ON h.tenant = p_tenant AND h.run_id = y.parent
+    LEFT JOIN LATERAL (
+      SELECT a.root_no, a.run_no FROM errand.run_headers a WHERE a.tenant = p_tenant AND a.run_id = y.parent LIMIT 1
+    ) h ON true
     WHERE v_accepted[y.c]
     ON CONFLICT DO NOTHING;
   END IF;
   IF p_batch ? 'marks' OR v_close <> '{}' THEN
-    -- delegations_pkey
-    UPDATE errand.delegations d
-    SET status = CASE WHEN m.closes THEN 'closed'
-                      WHEN m.cancels AND d.status = 'open' THEN 'cancel_requested' ELSE d.status END,
-      intent_delivered = d.intent_delivered OR m.intents
-    FROM (
+    FOR x IN
       SELECT z.d, bool_or(z.kind = 'close') AS closes, bool_or(z.kind = 'cancel') AS cancels,
         bool_or(z.kind = 'intent') AS intents
       FROM (
@@ -694,36 +672,35 @@ BEGIN
         SELECT y.d, 'close' FROM unnest(v_close) AS y(d)
       ) z
       GROUP BY z.d ORDER BY z.d
-    ) m
-    WHERE d.tenant = p_tenant AND d.delegation_id = m.d;
+    LOOP
+      -- delegations_pkey
+      UPDATE errand.delegations d
+      SET status = CASE WHEN x.closes THEN 'closed'
+                        WHEN x.cancels AND d.status = 'open' THEN 'cancel_requested' ELSE d.status END,
+        intent_delivered = d.intent_delivered OR x.intents
+      WHERE d.tenant = p_tenant AND d.delegation_id = x.d;
+    END LOOP;
   END IF;
 
-  IF array_remove(e_no, NULL) <> '{}' THEN
+  IF e_rows <> '{}' THEN
     -- inbox_pkey
-    INSERT INTO errand.inbox AS b (parent_no, delegation_id, envelope_no, tenant, status, kind, parent_run_id,
-      child_run_id, digest, body)
-    SELECT coalesce((w[y.i]).run_no, 0), y.d, e_no[y.n], p_tenant, e_status[y.n], e_kind[y.n], v_ids[y.i], y.child,
-      e_digest[y.n], p_texts[e_body[y.n]]
-    FROM (
-      SELECT row_number() OVER () AS n, z.*
-      FROM jsonb_to_recordset(p_batch->'envelopes') AS z(i integer, d text, child text)
-    ) y
-    WHERE e_no[y.n] IS NOT NULL
+    INSERT INTO errand.inbox AS b SELECT u.* FROM unnest(e_rows) AS u WHERE u.parent_no IS NOT NULL
     ON CONFLICT (parent_no, delegation_id, tenant) DO UPDATE
     SET envelope_no = excluded.envelope_no, status = excluded.status, kind = excluded.kind,
       child_run_id = excluded.child_run_id, digest = excluded.digest, body = excluded.body;
   END IF;
   IF p_batch ? 'reads' THEN
-    -- inbox_pkey
-    UPDATE errand.inbox b SET status = u.status
-    FROM (
+    FOR x IN
       SELECT y.d, y.digest, y.status,
         coalesce((w[y.i]).run_no, (SELECT o.parent_no FROM errand.delegations o
-          WHERE o.tenant = p_tenant AND o.delegation_id = y.d), 0) AS parent_no
+          WHERE o.tenant = p_tenant AND o.delegation_id = y.d LIMIT 1), 0) AS parent_no
       FROM jsonb_to_recordset(p_batch->'reads') AS y(c integer, i integer, d text, digest text, status text)
       WHERE v_accepted[y.c]
-    ) u
-    WHERE b.parent_no = u.parent_no AND b.delegation_id = u.d AND b.tenant = p_tenant AND b.digest = u.digest;
+    LOOP
+      -- inbox_pkey
+      UPDATE errand.inbox b SET status = x.status
+      WHERE b.parent_no = x.parent_no AND b.delegation_id = x.d AND b.tenant = p_tenant AND b.digest = x.digest;
+    END LOOP;
   END IF;
 
   IF p_batch ? 'tickets' THEN
@@ -733,21 +710,31 @@ BEGIN
       coalesce(h.root_run_id, y.root), p_texts[y.body]
     FROM jsonb_to_recordset(p_batch->'tickets') AS y(c integer, ticket text, run text, root text, kind text,
       deadline bigint, body integer)
-    LEFT JOIN errand.run_headers h ON h.tenant = p_tenant AND h.run_id = y.run
+    LEFT JOIN LATERAL (
+      SELECT a.root_run_id FROM errand.run_headers a WHERE a.tenant = p_tenant AND a.run_id = y.run LIMIT 1
+    ) h ON true
     WHERE v_accepted[y.c]
     ON CONFLICT DO NOTHING;
   END IF;
   IF p_batch ? 'decisions' THEN
-    -- tickets_pkey
-    UPDATE errand.tickets a SET status = 'decided', decision_id = u.decision, decision_digest = u.digest
-    FROM jsonb_to_recordset(p_batch->'decisions') AS u(c integer, ticket text, decision text, digest text)
-    WHERE v_accepted[u.c] AND a.tenant = p_tenant AND a.ticket_id = u.ticket AND a.status = 'open';
+    FOR x IN
+      SELECT * FROM jsonb_to_recordset(p_batch->'decisions') AS u(c integer, ticket text, decision text, digest text)
+      WHERE v_accepted[u.c]
+    LOOP
+      -- tickets_pkey
+      UPDATE errand.tickets a SET status = 'decided', decision_id = x.decision, decision_digest = x.digest
+      WHERE a.tenant = p_tenant AND a.ticket_id = x.ticket AND a.status = 'open';
+    END LOOP;
   END IF;
   IF p_batch ? 'closings' THEN
-    -- tickets_pkey
-    UPDATE errand.tickets a SET status = 'closed', close_reason = u.reason
-    FROM jsonb_to_recordset(p_batch->'closings') AS u(c integer, ticket text, reason text)
-    WHERE v_accepted[u.c] AND a.tenant = p_tenant AND a.ticket_id = u.ticket AND a.status = 'open';
+    FOR x IN
+      SELECT * FROM jsonb_to_recordset(p_batch->'closings') AS u(c integer, ticket text, reason text)
+      WHERE v_accepted[u.c]
+    LOOP
+      -- tickets_pkey
+      UPDATE errand.tickets a SET status = 'closed', close_reason = x.reason
+      WHERE a.tenant = p_tenant AND a.ticket_id = x.ticket AND a.status = 'open';
+    END LOOP;
   END IF;
 
   RETURN '{"at":' || v_now || ',"out":[' || substr(v_out, 2) || '],"ready":'

@@ -9,6 +9,7 @@ SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 SET lock_timeout = '4s'
 AS $claim_runs$
 #variable_conflict use_column
@@ -64,6 +65,7 @@ SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 SET lock_timeout = '4s'
 AS $release_runs$
 DECLARE
@@ -75,7 +77,9 @@ BEGIN
   FROM (
     SELECT q.run_no
     FROM unnest(p_runs, p_epochs) AS u(run_id, epoch)
-    JOIN errand.run_headers h ON h.tenant = p_tenant AND h.run_id = u.run_id
+    CROSS JOIN LATERAL (
+      SELECT a.run_no FROM errand.run_headers a WHERE a.tenant = p_tenant AND a.run_id = u.run_id LIMIT 1
+    ) h
     JOIN errand.runs q ON q.run_no = h.run_no
     WHERE q.claimed_by = p_incarnation AND q.epoch = u.epoch
     ORDER BY q.root_no, q.depth DESC, q.run_no
@@ -110,6 +114,7 @@ SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 SET lock_timeout = '4s'
 AS $end_workers$
 #variable_conflict use_column
