@@ -121,24 +121,20 @@ export async function finishedRuns(store: Store, howMany: number): Promise<void>
       ids.map((id) => {
         const runId = `run_${id}` as never;
         const header = {
-          ...{
-            runId,
-            rootRunId: runId,
-            threadId: `thr_${id}` as never,
-            origin: null,
-            depth: 0,
-            lineage: ["finished"],
-          },
-          ...{
-            agent: "finished",
-            publication: ref,
-            input: 1,
-            outputSchema: true,
-            limits,
-            treeRuns: 1,
-            priority: 0,
-            user: null,
-          },
+          runId,
+          rootRunId: runId,
+          threadId: `thr_${id}` as never,
+          origin: null,
+          depth: 0,
+          lineage: ["finished"],
+          agent: "finished",
+          publication: ref,
+          input: 1,
+          outputSchema: true,
+          limits,
+          treeRuns: 1,
+          priority: 0,
+          user: null,
         };
         return store.commit({
           ...none,
@@ -162,7 +158,13 @@ export async function finishedRuns(store: Store, howMany: number): Promise<void>
           digest: runId,
           create: [],
           lane: {
-            ...{ runId, incarnation, epoch, version, controlSeqSeen: null, summary: null, lifecycle: true },
+            runId,
+            incarnation,
+            epoch,
+            version,
+            controlSeqSeen: null,
+            summary: null,
+            lifecycle: true,
             next: { kind: "end", endKind: "completed" },
             body: JSON.stringify([
               { type: "attempt_started", attempt: 1 },

@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import { playSeeds, storesOf } from "./seeds.ts";
 import { simulate } from "./simulation.ts";
 
-test("L1–L18, L33: seeds 1 to 1,000 of the simulation hold on the memory store", { timeout: 600_000 }, () =>
-  playSeeds("memory", 1, 1_000),
+test(
+  "L1–L18, L33: seeds 1 to 1,000 of the simulation hold on the memory store",
+  { timeout: 600_000 },
+  async () => expect(await playSeeds("memory", 1, 1_000)).toBe(1_000),
 );
 
 test("the same seed plays the same twice", async () => {

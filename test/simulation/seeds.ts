@@ -23,20 +23,23 @@ export async function storesOf(
   };
 }
 
-/** Plays seeds one after the other; throws when one breaks a law, and says how to play it again. */
+/** Plays seeds one after the other and returns how many held; throws when one breaks a law, and says how to play it again. */
 export async function playSeeds(
   kind: StoreKind,
   from: number,
   to: number,
   each: (played: Played) => void = () => undefined,
-): Promise<void> {
+): Promise<number> {
   const stores = await storesOf(kind);
+  let held = 0;
   try {
     for (let seed = from; seed <= to; seed++) {
       const played = await simulate(seed, { open: stores.open });
       each(played);
       if (played.problems.length > 0) throw new Error(failure(kind, played));
+      held++;
     }
+    return held;
   } finally {
     await stores.close();
   }

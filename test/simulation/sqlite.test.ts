@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { playSeeds, storesOf } from "./seeds.ts";
 import { simulate } from "./simulation.ts";
 
-test("L1–L18, L33: seeds 1 to 50 of the simulation hold on SQLite", { timeout: 600_000 }, () =>
-  playSeeds("sqlite", 1, 50),
+test("L1–L18, L33: seeds 1 to 50 of the simulation hold on SQLite", { timeout: 600_000 }, async () =>
+  expect(await playSeeds("sqlite", 1, 50)).toBe(50),
 );
 
 test("the same seed plays the same twice on SQLite", async () => {

@@ -11,19 +11,19 @@ import type { BatchScope } from "./batch-progress.ts";
 /** What a driver does after a move is staged. */
 export type AfterMove =
   /** Go on; what is staged rides in the next commit. */
-  | { readonly then: "advance" }
+  | { readonly next: "advance" }
   /** Commit what is staged: the Run parks, or begins anew. */
-  | { readonly then: "commit"; readonly newSession: boolean }
-  | { readonly then: "end"; readonly end: RunEnd; readonly usage: Usage | null }
+  | { readonly next: "commit"; readonly newSession: boolean }
+  | { readonly next: "end"; readonly end: RunEnd; readonly usage: Usage | null }
   | {
-      readonly then: "fail";
+      readonly next: "fail";
       readonly error: CallError;
       readonly retryable: boolean;
       readonly retryAfterMs: number | null;
       readonly usage: Usage | null;
     };
 
-const PARK: AfterMove = { then: "commit", newSession: false };
+const PARK: AfterMove = { next: "commit", newSession: false };
 
 /** Stages the facts of a carrier's move. */
 export async function applyMove(scope: BatchScope, move: Move): Promise<AfterMove> {
@@ -43,14 +43,14 @@ export async function applyMove(scope: BatchScope, move: Move): Promise<AfterMov
       staging.add({ type: "step_published", step: nextStep, mode, calls, message, historyDigest, usage });
       // A function says the same again after a crash; a model has been paid for and may not.
       if (agent.definition.kind === "model") staging.durable = false;
-      return { then: "advance" };
+      return { next: "advance" };
     }
     case "complete": {
       const problems = schemaProblems(header.outputSchema, move.output);
       if (problems.length > 0) {
         const what = problems.map((one) => `${one.pointer || "/"}: ${one.message}`).join("; ");
         return {
-          then: "fail",
+          next: "fail",
           error: { code: "output_invalid", message: `The result does not fit the output schema: ${what}.` },
           retryable: agent.definition.kind === "model",
           retryAfterMs: null,
@@ -61,14 +61,14 @@ export async function applyMove(scope: BatchScope, move: Move): Promise<AfterMov
         const digest = chainDigest(run.historyDigest, move.message);
         staging.add({ type: "history_appended", messages: [move.message], digest });
       }
-      return { then: "end", end: { kind: "completed", output: move.output }, usage: move.usage };
+      return { next: "end", end: { kind: "completed", output: move.output }, usage: move.usage };
     }
     case "fail": {
       const { error, retryable, retryAfterMs, usage } = move;
-      return { then: "fail", error, retryable, retryAfterMs, usage };
+      return { next: "fail", error, retryable, retryAfterMs, usage };
     }
     case "end":
-      return { then: "end", end: move.end, usage: move.usage };
+      return { next: "end", end: move.end, usage: move.usage };
     case "wait":
       staging.add({ type: "carrier_noted", note: move.note });
       staging.add({ type: "parked", wait: { on: "peer", detail: move.detail }, dueInMs: move.pollInMs });
@@ -94,7 +94,7 @@ export async function applyMove(scope: BatchScope, move: Move): Promise<AfterMov
     }
     case "continue_as":
       staging.add({ type: "continued_as", input: move.input });
-      return { then: "commit", newSession: true };
+      return { next: "commit", newSession: true };
     default:
       return move satisfies never;
   }

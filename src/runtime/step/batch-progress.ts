@@ -101,7 +101,7 @@ function settleSleep(scope: BatchScope, index: number, call: CallState): void {
 export async function settleInbox(scope: BatchScope): Promise<{ readonly unexpectedAwait: boolean }> {
   const { staging, inbox } = scope;
   let unexpectedAwait = false;
-  for (const row of [...inbox.values()]) {
+  for (const row of inbox.values()) {
     const { state } = staging.run;
     const delegation = state.delegations.open.find((one) => one.delegationId === row.delegationId);
     inbox.delete(row.delegationId);

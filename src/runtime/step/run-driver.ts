@@ -251,7 +251,7 @@ export class RunDriver {
     // A cancel was read while the carrier gave its move: nothing new follows it, and no completion (L23).
     if (this.#run.state.cancel !== null) return "on";
     const after = await applyMove(this.#scope(), move);
-    switch (after.then) {
+    switch (after.next) {
       case "advance":
         return "on";
       case "commit":

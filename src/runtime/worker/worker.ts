@@ -164,7 +164,7 @@ export class Worker implements DriverHost {
 
   /** Lets go of everything at once without a word to the store, as a crash would. */
   kill(): void {
-    for (const name of [...this.#timers.keys()]) this.#cancelTimer(name);
+    for (const name of this.#timers.keys()) this.#cancelTimer(name);
     this.#unsubscribe();
     this.#stop.abort(new LostClaim("the worker stopped"));
     this.#abortAll("the worker stopped");

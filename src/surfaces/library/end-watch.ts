@@ -21,7 +21,7 @@ export class EndWatch {
     this.#unsubscribe = store.onWake((hint) => {
       if (hint.kind !== "ended" || hint.tenant !== tenant) return;
       if (hint.runId !== null) this.#wake(hint.runId);
-      else for (const runId of [...this.#waiting.keys()]) this.#wake(runId);
+      else for (const runId of this.#waiting.keys()) this.#wake(runId);
     });
   }
 
@@ -53,10 +53,10 @@ export class EndWatch {
 
   close(): void {
     this.#unsubscribe();
-    for (const runId of [...this.#waiting.keys()]) this.#wake(runId);
+    for (const runId of this.#waiting.keys()) this.#wake(runId);
   }
 
   #wake(runId: RunId, end: RunEnd | null = null): void {
-    for (const look of [...(this.#waiting.get(runId) ?? [])]) look(end);
+    for (const look of this.#waiting.get(runId) ?? []) look(end);
   }
 }

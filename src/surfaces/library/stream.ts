@@ -96,13 +96,14 @@ async function tagsOf(store: Store, tenant: TenantId, runId: RunId, known: Map<R
   const before = known.get(runId);
   if (before !== undefined) return before;
   const row = await store.getRun(tenant, runId);
-  const delegation = row?.delegationId == null ? null : await store.getDelegation(tenant, row.delegationId);
+  const delegationId = row?.delegationId ?? null;
+  const delegation = delegationId === null ? null : await store.getDelegation(tenant, delegationId);
   const tags: Tags = {
     rootRunId: row?.rootRunId ?? runId,
     parentRunId: row?.parentRunId ?? null,
     runId,
     agent: row?.agent ?? "",
-    delegationId: row?.delegationId ?? null,
+    delegationId,
     parentCall: delegation === null ? null : `${delegation.step}.${delegation.index}`,
   };
   known.set(runId, tags);
