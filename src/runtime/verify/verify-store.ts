@@ -5,8 +5,6 @@ import { compareHeld, compareRun, heldByRun } from "./compare-rows.ts";
 import { LogFold } from "./log-fold.ts";
 import type { Problem, VerifyReport } from "./problem.ts";
 
-export type { Problem, ProblemCode, VerifyReport } from "./problem.ts";
-
 export interface VerifyOptions {
   /** Told now and then how far it is. */
   readonly progress?: (at: { readonly phase: "log" | "rows" | "feed"; readonly done: number }) => void;

@@ -27,6 +27,8 @@ import { readRun } from "../../runtime/run/read-run.ts";
 import type { RuntimeSettings } from "../../runtime/step/runtime-settings.ts";
 import { type TaskNode, taskOf, taskTree } from "../../runtime/view/task-tree.ts";
 import { whyWaiting } from "../../runtime/view/why-waiting.ts";
+import type { VerifyReport } from "../../runtime/verify/problem.ts";
+import { type VerifyOptions, verifyStore } from "../../runtime/verify/verify-store.ts";
 import type { Worker } from "../../runtime/worker/worker.ts";
 import { EndWatch } from "./end-watch.ts";
 import { RunHandle } from "./run-handle.ts";
@@ -326,6 +328,11 @@ export class Errand implements AsyncDisposable {
   /** The newest publication of a name, or the one under an exact ref. */
   resolve(nameOrRef: string): Promise<Publication> {
     return this.#publicationOf(nameOrRef);
+  }
+
+  /** Rebuilds every row of this tenant from its log and tells every difference (L2); reads only. */
+  verify(options: VerifyOptions = {}): Promise<VerifyReport> {
+    return verifyStore(this.store, this.tenant, options);
   }
 
   /** Waits `ms` of this Errand's clock; for hosts that poll. */

@@ -25,3 +25,5 @@ export { type ErrandConfig, defineConfig } from "./define-config.ts";
 export { type HttpRemoteAgentOptions, httpRemoteAgent } from "../../agents/remote/http-remote-agent.ts";
 export { type RemoteAgentOptions, remoteAgent } from "../../agents/remote/remote-agent.ts";
 export type { RemoteAgentPort, RemoteStart, RemoteStatus } from "../../runtime/ports/remote-agent.ts";
+export type { Problem, ProblemCode, VerifyReport } from "../../runtime/verify/problem.ts";
+export type { VerifyOptions } from "../../runtime/verify/verify-store.ts";

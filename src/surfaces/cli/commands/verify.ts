@@ -30,19 +30,20 @@ export const verifyCommand: Register = (program, perform) => {
         session.use({}, async (errand) => {
           const { out } = session;
           const signal = session.interrupt();
-          const { verifyStore } = await import("../../../runtime/verify/verify-store.ts");
-          const report = await verifyStore(errand.store, errand.tenant, {
-            limit: options.limit,
-            signal,
-          }).catch((error: unknown) => {
-            if (!signal.aborted) throw error;
-            throw new CliError(
-              "INTERRUPTED",
-              EXIT.interrupted,
-              "The check was left before its end.",
-              "Run it again.",
-            );
-          });
+          const report = await errand
+            .verify({
+              limit: options.limit,
+              signal,
+            })
+            .catch((error: unknown) => {
+              if (!signal.aborted) throw error;
+              throw new CliError(
+                "INTERRUPTED",
+                EXIT.interrupted,
+                "The check was left before its end.",
+                "Run it again.",
+              );
+            });
           const { entries, runs, problems, truncated } = report;
           const more = truncated ? "+" : "";
           const looked = `${counted(runs, "run")}, ${counted(entries, "log entry", "log entries")}`;
