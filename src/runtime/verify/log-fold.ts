@@ -1,11 +1,8 @@
-import { canonicalJson } from "../../rules/canonical-json.ts";
-import type { Json } from "../../rules/json.ts";
 import { schemaProblems } from "../../rules/json-schema.ts";
 import { sha256Hex } from "../../rules/sha256.ts";
 import type { DelegationId } from "../../domain/id.ts";
 import { isControl } from "../../domain/run/is-control.ts";
 import type { LaneFact, RunFact, SignalFact } from "../../domain/run/run-fact.ts";
-import type { RunHeader } from "../../domain/run/run-header.ts";
 import { type RunState, createdRun, evolveRun } from "../../domain/run/run.ts";
 import { waitState } from "../../domain/run/wait.ts";
 import { EMPTY_HISTORY_DIGEST, chainDigest, toolMessage } from "../../domain/thread/history.ts";
@@ -14,8 +11,10 @@ import { envelopes, isLifecycle } from "../commit/encode-commit.ts";
 import type { Delivery, LogRow } from "../ports/store.ts";
 import { encodeSummary } from "../run/run-summary.ts";
 import { type ExpectedRun, type ExpectedThread, nothingExpected } from "./expected.ts";
-import { type Report, checkChild, checkLaneFact } from "./lane-checks.ts";
-import type { Problem, ProblemCode } from "./problem.ts";
+import { checkLaneFact } from "./lane-checks.ts";
+import type { Problem, ProblemCode, Report } from "./problem.ts";
+import { projectDelivery, projectFact, raiseSignal } from "./project-facts.ts";
+import { checkOrigin } from "./relation-checks.ts";
 
 /*
  * Reads a tenant's log from its beginning, entry by entry, and keeps what every row must say. It holds Runs, relationships,
@@ -73,7 +72,7 @@ export class LogFold {
         "no child",
       );
     }
-    for (const delivery of deliveries) this.#deliver(delivery);
+    for (const delivery of deliveries) projectDelivery(this.rows, delivery);
     for (const { row, facts } of decoded) {
       if (row.source === "lane") this.#afterLane(row, facts as readonly LaneFact[]);
     }
@@ -145,7 +144,8 @@ export class LogFold {
       const { runId, threadId, rootRunId } = row;
       report("child_differs", "keys of the entry", { runId, threadId, rootRunId }, header);
     }
-    this.#checkOrigin(header, opened, report);
+    const parent = header.origin === null ? undefined : this.rows.runs.get(header.origin.parentRunId);
+    checkOrigin(header, opened.get(header.runId), parent?.state?.header, report);
     const thread = this.#thread(row);
     const holds = thread.holder === null;
     const state = createdRun(fact);
@@ -187,27 +187,6 @@ export class LogFold {
     this.liveRuns += 1;
   }
 
-  #checkOrigin(
-    header: RunHeader,
-    opened: ReadonlyMap<string, RunFact & { readonly type: "delegation_opened" }>,
-    report: Report,
-  ): void {
-    const { origin } = header;
-    const relation = opened.get(header.runId);
-    if (origin === null) {
-      if (header.rootRunId !== header.runId || header.depth !== 0) {
-        report("child_differs", `root ${header.runId}`, "its own root, at depth 0", header);
-      }
-      return;
-    }
-    const parent = this.rows.runs.get(origin.parentRunId)?.state?.header;
-    if (relation === undefined || parent === undefined) {
-      report("child_differs", `child ${header.runId}`, "created with its relationship (L14)", "alone");
-      return;
-    }
-    checkChild(parent, relation, header, report);
-  }
-
   #thread(row: LogRow): ExpectedThread {
     let thread = this.rows.threads.get(row.threadId);
     if (thread === undefined) {
@@ -225,7 +204,7 @@ export class LogFold {
       return;
     }
     const control = isControl(fact);
-    raise(run, control);
+    raiseSignal(run, control);
     if (row.signal !== run.row.signalSeq) {
       report("signal_gap", `signal of ${row.runId}`, run.row.signalSeq, row.signal);
       run.row.signalSeq = row.signal;
@@ -365,87 +344,9 @@ export class LogFold {
         }
         break;
       default:
-        this.#project(run, fact, row);
+        projectFact(this.rows, run, fact, row);
     }
     return state;
-  }
-
-  /** What a fact does to the rows of relationships, envelopes and tickets. */
-  #project(run: ExpectedRun, fact: LaneFact, row: LogRow): void {
-    const { delegations, inbox, tickets } = this.rows;
-    switch (fact.type) {
-      case "delegation_opened":
-        if (delegations.has(fact.delegationId)) return;
-        delegations.set(fact.delegationId, {
-          delegationId: fact.delegationId,
-          rootRunId: run.row.rootRunId,
-          parentRunId: run.row.runId,
-          childRunId: fact.childRunId,
-          step: fact.step,
-          index: fact.index,
-          target: fact.target,
-          status: "open",
-          contractVersion: fact.contractVersion,
-          contractDigest: fact.contractDigest,
-          intentDelivered: false,
-        });
-        return;
-      case "delegation_cancel_requested":
-      case "delegation_closed": {
-        const relation = delegations.get(fact.delegationId);
-        if (relation === undefined) return;
-        if (fact.type === "delegation_closed") relation.status = "closed";
-        else if (relation.status === "open") relation.status = "cancel_requested";
-        return;
-      }
-      case "child_result_consumed":
-      case "child_result_discarded": {
-        const entry = inbox.get(fact.delegationId);
-        if (entry?.digest !== fact.digest) return;
-        entry.status = fact.type === "child_result_consumed" ? "consumed" : "discarded";
-        return;
-      }
-      case "ticket_opened":
-        if (tickets.has(fact.ticketId)) return;
-        tickets.set(fact.ticketId, {
-          ticketId: fact.ticketId,
-          runId: run.row.runId,
-          rootRunId: run.row.rootRunId,
-          kind: fact.kind,
-          status: "open",
-          openedAt: row.at,
-          deadlineAt: fact.deadlineInMs === null ? null : row.at + fact.deadlineInMs,
-          body: canonicalJson(fact as unknown as Json),
-          decisionId: null,
-          decisionDigest: null,
-          closeReason: null,
-        });
-        return;
-      case "ticket_closed": {
-        const ticket = tickets.get(fact.ticketId);
-        if (ticket?.status !== "open") return;
-        ticket.status = "closed";
-        ticket.closeReason = fact.reason;
-        return;
-      }
-      default:
-        return;
-    }
-  }
-
-  /** One envelope a relationship: a result stands, anything else gives way to what comes after it (L15, L16). */
-  #deliver(delivery: Delivery): void {
-    const { inbox, runs, delegations } = this.rows;
-    const before = inbox.get(delivery.delegationId);
-    if (before?.kind === "result") return;
-    const parent = runs.get(delivery.parentRunId);
-    const live = parent !== undefined && parent.state !== null;
-    inbox.set(delivery.delegationId, { ...delivery, status: live ? "unread" : "discarded" });
-    if (parent === undefined) return;
-    raise(parent, false);
-    if (live || delivery.kind !== "result") return;
-    const relation = delegations.get(delivery.delegationId);
-    if (relation !== undefined) relation.status = "closed";
   }
 
   /** How the commit leaves its Run: held, parked, or ended with the lane passed on. */
@@ -478,15 +379,4 @@ export class LogFold {
       run.dueAt = raised ? undefined : last.dueInMs === null ? null : row.at + last.dueInMs;
     } else run.states = ["ready", "running"];
   }
-}
-
-function raise(run: ExpectedRun, control: boolean): void {
-  run.row.signalSeq += 1;
-  if (control) run.row.controlSeq += 1;
-  run.raised = true;
-  if (run.state === null) return;
-  run.dueAt = undefined;
-  if (run.states.some((state) => state === "waiting" || state === "awaiting" || state === "paused")) {
-    run.states = ["ready", "running"];
-  } else if (control && run.row.lane && run.states.includes("created")) run.states = ["ready", "running"];
 }

@@ -51,6 +51,9 @@ export interface Problem {
   readonly found: unknown;
 }
 
+/** Tells a problem with the entry that is being looked at. */
+export type Report = (code: ProblemCode, what: string, expected: unknown, found: unknown) => void;
+
 export interface VerifyReport {
   readonly entries: number;
   readonly runs: number;
