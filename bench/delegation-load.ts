@@ -159,6 +159,7 @@ export class Delegations {
       depth: parentRunId === null ? 0 : 1,
       priority: 0,
       delayMs: 0,
+      user: null,
       summary: SUMMARY,
       body: FACTS,
       claim: true,

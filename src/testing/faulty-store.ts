@@ -57,6 +57,11 @@ export class FaultyStore implements Store {
     this.#onCrash();
   }
 
+  /** An operator's doing is not made faulty. */
+  get operations(): Store["operations"] {
+    return this.#store.operations;
+  }
+
   now(): number {
     return this.#store.now();
   }

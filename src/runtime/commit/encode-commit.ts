@@ -125,6 +125,7 @@ export function newRun(header: RunHeader, delayMs: number, claim: boolean): NewR
     depth: header.depth,
     priority: header.priority,
     delayMs,
+    user: header.user,
     summary: encodeSummary(createdRun(fact)),
     body: encodeFacts([fact]),
     claim,

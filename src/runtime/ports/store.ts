@@ -8,6 +8,7 @@ import type {
   ThreadId,
   TicketId,
 } from "../../domain/id.ts";
+import type { StoreOperations } from "./store-operations.ts";
 
 /*
  * The store port: one durable write path, on encoded rows.
@@ -132,10 +133,12 @@ export interface NewRun {
   readonly depth: number;
   readonly priority: number;
   readonly delayMs: number;
+  /** On whose behalf; kept so that what is theirs can be erased. */
+  readonly user: string | null;
   readonly summary: string;
   /** Body of the Run's first log entry. */
   readonly body: string;
-  /** True if the committing incarnation would like to run it at once; granted only when no older work is due. */
+  /** True if the committing incarnation would like to run it at once; granted if no older work is due and it fits the limits. */
   readonly claim: boolean;
 }
 
@@ -371,6 +374,8 @@ export interface Store {
     /** All its workers are on one machine, so a process that is gone there proves a dead worker. */
     readonly oneHost: boolean;
   };
+  /** What an operator does: limits, retention, erasure, inspection. */
+  readonly operations: StoreOperations;
   /** The store's clock: the one that leases, due times and deadlines compare with. */
   now(): number;
 
@@ -397,7 +402,10 @@ export interface Store {
   reapWorkers(tenant: TenantId, leaseMs: number): Promise<readonly IncarnationId[]>;
   listWorkers(tenant: TenantId): Promise<readonly WorkerRow[]>;
 
-  /** Claims due Runs in order of due time (less a minute for each step of priority). Empty for a dead incarnation. */
+  /**
+   * Claims due Runs that fit the tenant's limits, in order of due time (less a minute for each step of priority). Empty
+   * for a dead incarnation.
+   */
   claim(
     tenant: TenantId,
     request: {

@@ -63,11 +63,15 @@ export class CommitWriter {
   #mayClaim(lane: RunEntry | null): boolean {
     const { claim } = this.#commit;
     if (claim === null || !this.#tables.workers.isAlive(claim.incarnation)) return false;
-    return !this.#tables.runs.queue.hasDue(
-      this.#now,
-      claim.carries,
-      claim.parent ? this.#parentOf(lane) : null,
-    );
+    const parent = claim.parent ? this.#parentOf(lane) : null;
+    return !this.#tables.runs.hasDue(this.#now, claim.carries, parent, this.#leaves(lane) ? lane : null);
+  }
+
+  /** Whether the commit makes the lane's Run let go of its claim. */
+  #leaves(lane: RunEntry | null): boolean {
+    const next = this.#commit.lane?.next;
+    if (next?.kind === "park") return lane?.row.signalSeq === next.signalSeqSeen;
+    return next?.kind === "end";
   }
 
   #parentOf(lane: RunEntry | null): RunEntry | null {
@@ -171,15 +175,17 @@ export class CommitWriter {
     const wanted = created.filter((_, index) => create[index]?.claim === true);
     const parent = claim.parent ? this.#parentOf(lane) : null;
     if (parent !== null && this.#delivered.has(parent)) wanted.push(parent);
-    return wanted
-      .filter((entry) => this.#ready.has(entry) && claim.carries.has(entry.row.publication))
-      .map((entry) => {
-        this.#tables.runs.claim(entry, claim.incarnation);
-        this.#ready.delete(entry);
-        const run = claimedRun(entry);
-        this.#tables.tell("claimed", claim.incarnation, this.#now, run, this.#firstSeq ?? undefined);
-        return run;
-      });
+    const claimed: ClaimedRun[] = [];
+    for (const entry of wanted) {
+      if (!this.#ready.has(entry) || !claim.carries.has(entry.row.publication)) continue;
+      if (!this.#tables.runs.fits(entry)) continue;
+      this.#tables.runs.claim(entry, claim.incarnation);
+      this.#ready.delete(entry);
+      const run = claimedRun(entry);
+      this.#tables.tell("claimed", claim.incarnation, this.#now, run, this.#firstSeq ?? undefined);
+      claimed.push(run);
+    }
+    return claimed;
   }
 
   #append(

@@ -79,6 +79,22 @@ export class DelegationTable {
     return take(this.#childless.values(), limit, (entry) => isLive(entry.parentRunId));
   }
 
+  hasPendingIntent(rootRunId: RunId): boolean {
+    return (this.#byRoot.get(rootRunId) ?? []).some((entry) => this.#pendingIntents.has(entry));
+  }
+
+  remove(roots: ReadonlySet<RunId>): void {
+    for (const root of roots) {
+      for (const entry of this.#byRoot.get(root) ?? []) {
+        this.#byId.delete(entry.delegationId);
+        this.#byParent.delete(entry.parentRunId);
+        this.#pendingIntents.delete(entry);
+        this.#childless.delete(entry.childRunId);
+      }
+      this.#byRoot.delete(root);
+    }
+  }
+
   list(filter: {
     readonly rootRunId?: RunId;
     readonly parentRunId?: RunId;

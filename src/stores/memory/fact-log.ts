@@ -1,10 +1,11 @@
 import type { RunId, ThreadId } from "../../domain/id.ts";
 import type { LogRow, LogScope } from "../../runtime/ports/store.ts";
-import { bucket } from "./row.ts";
+import { erasureMark } from "../../runtime/ports/erasure.ts";
+import { bucket, type Mutable } from "./row.ts";
 
-/** The log of one tenant, indexed by Run, thread and tree. Rows are never changed; readers get copies. */
+/** The log of one tenant, indexed by Run, thread and tree. Only erasure changes a row; readers get copies. */
 export class FactLog {
-  readonly #all: LogRow[] = [];
+  #all: LogRow[] = [];
   readonly #byRun = new Map<RunId, LogRow[]>();
   readonly #byThread = new Map<ThreadId, LogRow[]>();
   readonly #byRoot = new Map<RunId, LogRow[]>();
@@ -25,6 +26,30 @@ export class FactLog {
   signalsAfter(runId: RunId, signal: number): LogRow[] {
     const rows = this.#signals.get(runId) ?? [];
     return slice(rows, (row) => row.signal > signal, rows.length);
+  }
+
+  get size(): number {
+    return this.#all.length;
+  }
+
+  /** Replaces the bodies of a tree's entries, here and in the feed that shares them. */
+  erase(rootRunId: RunId): void {
+    for (const row of this.#byRoot.get(rootRunId) ?? []) {
+      (row as Mutable<LogRow>).body = erasureMark(row.body);
+    }
+  }
+
+  /** Removes the entries of these trees and answers them. */
+  remove(roots: ReadonlySet<RunId>): readonly LogRow[] {
+    const gone = [...roots].flatMap((root) => this.#byRoot.get(root) ?? []);
+    for (const row of gone) {
+      this.#byRun.delete(row.runId);
+      this.#byThread.delete(row.threadId);
+      this.#byRoot.delete(row.rootRunId);
+      this.#signals.delete(row.runId);
+    }
+    if (gone.length > 0) this.#all = this.#all.filter((row) => !roots.has(row.rootRunId));
+    return gone;
   }
 
   #rows(scope: LogScope): readonly LogRow[] {

@@ -5,7 +5,7 @@ export class HeapNode<T> {
   heap: Heap<T> | null = null;
   readonly item: T;
   /** Decides between equal keys: the lower goes first. */
-  readonly order: number;
+  order: number;
 
   constructor(item: T, order: number) {
     this.item = item;
@@ -33,9 +33,15 @@ export class Heap<T> {
     return this.#nodes[0];
   }
 
-  add(node: HeapNode<T>, key: number): void {
+  /** In no order. */
+  items(): readonly T[] {
+    return this.#nodes.map((node) => node.item);
+  }
+
+  add(node: HeapNode<T>, key: number, order: number = node.order): void {
     node.leave();
     node.key = key;
+    node.order = order;
     node.heap = this;
     node.slot = this.#nodes.length;
     this.#nodes.push(node);

@@ -1,5 +1,6 @@
 import type { DelegationId, RunId } from "../../domain/id.ts";
 import type { Delivery, InboxRow } from "../../runtime/ports/store.ts";
+import { erasureMark } from "../../runtime/ports/erasure.ts";
 import type { Mutable } from "./row.ts";
 
 type Entry = Mutable<InboxRow>;
@@ -43,6 +44,20 @@ export class InboxTable {
 
   list(parentRunId: RunId): InboxRow[] {
     return copies(this.#byParent.get(parentRunId));
+  }
+
+  hasUnread(parentRunId: RunId): boolean {
+    return this.#unread.has(parentRunId);
+  }
+
+  erase(parentRunId: RunId): void {
+    for (const entry of this.#byParent.get(parentRunId) ?? []) entry.body = erasureMark(entry.body);
+  }
+
+  removeAll(parentRunId: RunId): void {
+    for (const entry of this.#byParent.get(parentRunId) ?? []) this.#byDelegation.delete(entry.delegationId);
+    this.#byParent.delete(parentRunId);
+    this.#unread.delete(parentRunId);
   }
 
   #remove(entry: Entry): void {

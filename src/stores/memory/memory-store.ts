@@ -25,6 +25,7 @@ import type {
 import { guard } from "./commit-guard.ts";
 import { CommitWriter, type Stir } from "./commit-writer.ts";
 import { claimedRun, type RunEntry } from "./run-table.ts";
+import { MemoryOperations } from "./memory-operations.ts";
 import { type Sequence, TenantTables } from "./tenant-tables.ts";
 import { WakeHub } from "./wake-hub.ts";
 
@@ -41,6 +42,7 @@ export function createMemoryStore(options: { readonly clock?: Pick<Clock, "now">
 
 class MemoryStore implements Store {
   readonly capabilities = { kind: "memory", durable: false, multiProcess: false, oneHost: true } as const;
+  readonly operations: MemoryOperations;
   readonly #clock: Pick<Clock, "now">;
   readonly #storeId = randomUUID();
   readonly #tenants = new Map<TenantId, TenantTables>();
@@ -52,6 +54,18 @@ class MemoryStore implements Store {
     this.#clock = clock;
     let last = 0;
     this.#sequence = { next: () => ++last };
+    this.operations = new MemoryOperations({
+      now: () => this.now(),
+      tables: (tenant) => this.#of(tenant),
+      forget: (tenant) => {
+        const before = this.#of(tenant);
+        const fresh = new TenantTables(tenant, this.#storeId, this.#sequence);
+        fresh.lifecycle.follow(before.lifecycle);
+        fresh.operational.follow(before.operational);
+        this.#tenants.set(tenant, fresh);
+      },
+      stirred: (tenant) => this.#wakes.tell([{ tenant, runId: null, kind: "ready" }]),
+    });
   }
 
   now(): number {
@@ -68,6 +82,9 @@ class MemoryStore implements Store {
     const { tenant, lane } = commit;
     this.#wakes.tell([{ tenant, runId: null, kind: "log" }]);
     if (lane?.next.kind === "end") this.#wakes.tell([{ tenant, runId: lane.runId, kind: "ended" }]);
+    if (lane !== null && lane.next.kind !== "hold" && tables.runs.room.isLimited) {
+      this.#wakes.tell([{ tenant, runId: null, kind: "ready" }]);
+    }
     return { kind: "committed", receipt };
   }
 

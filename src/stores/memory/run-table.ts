@@ -1,5 +1,7 @@
 import type { IncarnationId, RunId, ThreadId } from "../../domain/id.ts";
+import { agentOf } from "../../runtime/ports/running-limits.ts";
 import type { ClaimedRun, NewRun, RowState, RunFilter, RunRow } from "../../runtime/ports/store.ts";
+import { RunningRoom } from "../running-room.ts";
 import { ClaimQueue, QueuePlace } from "./claim-queue.ts";
 import { bucket, type Mutable } from "./row.ts";
 
@@ -17,11 +19,14 @@ export class RunEntry {
   readonly row: Mutable<RunRow>;
   readonly lane: Lane;
   readonly place: QueuePlace<RunEntry>;
+  /** On whose behalf it runs; null when nobody was named, or was forgotten. */
+  user: string | null;
 
-  constructor(row: Mutable<RunRow>, lane: Lane, order: number) {
+  constructor(row: Mutable<RunRow>, lane: Lane, order: number, user: string | null) {
     this.row = row;
     this.lane = lane;
-    this.place = new QueuePlace<RunEntry>(this, order, row.publication, row.priority);
+    this.user = user;
+    this.place = new QueuePlace<RunEntry>(this, order, row.publication, row.rootRunId, row.priority);
   }
 }
 
@@ -40,11 +45,12 @@ export function claimedRun({ row }: RunEntry): ClaimedRun {
 
 /**
  * The Run rows of one tenant with their indexes. State, lane, claim and due time change through `change` alone, which
- * keeps three things true: a Run stands in the queue if and only if it may be claimed once its time comes, in the held
- * set of the incarnation that runs it, and in the count of its state.
+ * keeps true: a Run stands in the queue if and only if it may be claimed once its time comes, in the held set of the
+ * incarnation that runs it, in the count of its state, and while it runs in the counts that limits look at.
  */
 export class RunTable {
-  readonly queue = new ClaimQueue<RunEntry>();
+  readonly room = new RunningRoom<RunId>();
+  readonly queue = new ClaimQueue<RunEntry>(this.room);
   readonly counts: Record<RowState, number> = {
     created: 0,
     ready: 0,
@@ -54,9 +60,10 @@ export class RunTable {
     paused: 0,
     ended: 0,
   };
+  #created = 0;
   readonly #byId = new Map<RunId, RunEntry>();
-  readonly #all: RunEntry[] = [];
-  readonly #roots: RunEntry[] = [];
+  #all: RunEntry[] = [];
+  #roots: RunEntry[] = [];
   readonly #byRoot = new Map<RunId, RunEntry[]>();
   readonly #byParent = new Map<RunId, RunEntry[]>();
   readonly #lanes = new Map<ThreadId, Lane>();
@@ -107,7 +114,8 @@ export class RunTable {
         summary: run.summary,
       },
       lane,
-      this.#all.length,
+      this.#created++,
+      run.user,
     );
     if (holds) lane.holder = entry;
     else lane.waiting.push(entry);
@@ -137,6 +145,8 @@ export class RunTable {
     if (row.claimedBy !== claimedBy) {
       if (claimedBy !== null) this.#letGo(claimedBy, entry);
       if (row.claimedBy !== null) this.#hold(row.claimedBy, entry);
+      if (claimedBy === null) this.#began(entry);
+      else if (row.claimedBy === null) this.#stopped(entry);
     }
     const claimable = row.lane && row.state !== "running" && row.state !== "ended";
     this.queue.set(entry, claimable ? row.dueAt : null);
@@ -169,6 +179,58 @@ export class RunTable {
       this.change(next, { lane: true, version: lane.version, state: due ? "ready" : "created" });
     }
     return next;
+  }
+
+  fits({ row }: RunEntry): boolean {
+    return !this.room.isLimited || this.room.fits(row.rootRunId, agentOf(row.publication));
+  }
+
+  /** Is anything due that fits, once `leaving` runs no more? `except` is left aside. */
+  hasDue(
+    now: number,
+    carries: ReadonlySet<string>,
+    except: RunEntry | null,
+    leaving: RunEntry | null,
+  ): boolean {
+    if (leaving === null || !this.room.isLimited) return this.queue.hasDue(now, carries, except);
+    this.#stopped(leaving);
+    try {
+      return this.queue.hasDue(now, carries, except);
+    } finally {
+      this.#began(leaving);
+    }
+  }
+
+  #began({ row }: RunEntry): void {
+    this.room.add(row.rootRunId, agentOf(row.publication));
+    if (this.room.limits.tree !== null) this.queue.treeChanged(row.rootRunId);
+  }
+
+  #stopped({ row }: RunEntry): void {
+    this.room.remove(row.rootRunId, agentOf(row.publication));
+    if (this.room.limits.tree !== null) this.queue.treeChanged(row.rootRunId);
+  }
+
+  ofTree(rootRunId: RunId): readonly RunEntry[] {
+    return this.#byRoot.get(rootRunId) ?? [];
+  }
+
+  roots(): readonly RunEntry[] {
+    return this.#roots;
+  }
+
+  /** Removes ended Runs; their threads go with them. */
+  remove(gone: ReadonlySet<RunEntry>): void {
+    const stays = (entry: RunEntry): boolean => !gone.has(entry);
+    this.#all = this.#all.filter(stays);
+    this.#roots = this.#roots.filter(stays);
+    for (const { row } of gone) {
+      this.#byId.delete(row.runId);
+      this.#byRoot.delete(row.rootRunId);
+      this.#lanes.delete(row.threadId);
+      if (row.parentRunId !== null) this.#byParent.delete(row.parentRunId);
+      this.counts[row.state] -= 1;
+    }
   }
 
   list(filter: RunFilter): RunRow[] {

@@ -1,5 +1,6 @@
 import type { IncarnationId, OperationId, RunId, TenantId } from "../../domain/id.ts";
 import type { LogRow, OperationalEvent, Receipt } from "../../runtime/ports/store.ts";
+import type { Tombstone } from "../../runtime/ports/store-operations.ts";
 import { DelegationTable } from "./delegation-table.ts";
 import { FactLog } from "./fact-log.ts";
 import { Feed } from "./feed.ts";
@@ -26,7 +27,8 @@ export class TenantTables {
   readonly publications: PublicationTable = new PublicationTable();
   readonly lifecycle: Feed;
   readonly operational: Feed;
-  /** What was answered to each operation, kept as long as the store (L5). */
+  tombstones: readonly Tombstone[] = [];
+  /** What was answered to each operation, kept as long as its tree (L5). */
   readonly receipts: Map<OperationId, { readonly digest: string; readonly receipt: Receipt }> = new Map();
   readonly #sequence: Sequence;
 

@@ -1,5 +1,6 @@
 import type { RunId, TicketId } from "../../domain/id.ts";
 import type { Commit, TicketRow } from "../../runtime/ports/store.ts";
+import { erasureMark } from "../../runtime/ports/erasure.ts";
 import { bucket, type Mutable } from "./row.ts";
 
 type Entry = Mutable<TicketRow>;
@@ -70,6 +71,28 @@ export class TicketTable {
     entry.decisionId = decisionId;
     entry.decisionDigest = decisionDigest;
     this.#open.delete(entry);
+  }
+
+  hasOpen(rootRunId: RunId): boolean {
+    return (this.#byRoot.get(rootRunId) ?? []).some((entry) => entry.status === "open");
+  }
+
+  erase(rootRunId: RunId): void {
+    for (const entry of this.#byRoot.get(rootRunId) ?? []) {
+      entry.body = erasureMark(entry.body);
+      if (entry.closeReason !== null) entry.closeReason = erasureMark(entry.closeReason);
+    }
+  }
+
+  remove(roots: ReadonlySet<RunId>): void {
+    for (const root of roots) {
+      for (const entry of this.#byRoot.get(root) ?? []) {
+        this.#byId.delete(entry.ticketId);
+        this.#byRun.delete(entry.runId);
+        this.#open.delete(entry);
+      }
+      this.#byRoot.delete(root);
+    }
   }
 
   list(filter: {

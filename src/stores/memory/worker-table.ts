@@ -61,6 +61,13 @@ export class WorkerTable {
     return [...this.#alive].filter((entry) => entry.heartbeatAt < time).map((entry) => entry.incarnation);
   }
 
+  /** Forgets dead ones that have been silent since the time; to be asked for is as good as dead. */
+  removeDead(time: number): void {
+    for (const entry of this.#byId.values()) {
+      if (entry.dead && entry.heartbeatAt < time) this.#byId.delete(entry.incarnation);
+    }
+  }
+
   list(): WorkerRow[] {
     return [...this.#byId.values()].map((entry) => ({ ...entry, publications: [...entry.publications] }));
   }

@@ -36,6 +36,7 @@ import { DatabaseClock } from "./database-clock.ts";
 import { readFeed } from "./feed.ts";
 import { NotificationListener } from "./notification-listener.ts";
 import { openDatabase } from "./open-database.ts";
+import { PostgresOperations } from "./operations.ts";
 import { Reader } from "./reader.ts";
 import { closedError, storeError } from "./store-error.ts";
 import { Wakes } from "./wakes.ts";
@@ -103,6 +104,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
  */
 class PostgresStore implements Store {
   readonly capabilities = { kind: "postgres", durable: true, multiProcess: true, oneHost: false } as const;
+  readonly operations: PostgresOperations;
   readonly #database: Database;
   readonly #reader: Reader;
   readonly #time: DatabaseClock | null;
@@ -120,6 +122,12 @@ class PostgresStore implements Store {
     this.#clock = clock;
     this.#channel = `${database.schema}_wakes`;
     this.#wakes = new Wakes(randomUUID(), (payload) => database.send("notify", [this.#channel, payload]));
+    this.operations = new PostgresOperations({
+      database,
+      now: () => this.now(),
+      given: () => this.#given(),
+      stirred: (tenant) => this.#wakes.tell(tenant, [{ tenant, runId: null, kind: "ready" }]),
+    });
   }
 
   async listen(open: ConstructorParameters<typeof NotificationListener>[0]["open"]): Promise<void> {

@@ -7,11 +7,14 @@ import type {
   NewRun,
   Receipt,
 } from "../../runtime/ports/store.ts";
+import { agentOf, hasLimits } from "../../runtime/ports/running-limits.ts";
+import type { RunningRoom } from "../running-room.ts";
 import { guard } from "./commit-guard.ts";
 import { CommitLog } from "./commit-log.ts";
 import { hasOlderWork } from "./claim.ts";
 import { deliver } from "./delivery.ts";
 import { type RunState, isParked, raiseSignal, takeClaim, writeRun, type ThreadEnd } from "./run-state.ts";
+import { runningRoom } from "./running.ts";
 import { RunsAtWork, insertRun } from "./runs-at-work.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -41,6 +44,8 @@ class Application {
   #parked = false;
   /** Whether the commit's wish to claim is granted: nothing older was due before it. */
   #mayClaim = false;
+  /** What the tenant's limits leave, while the commit may claim; null without limits. */
+  #room: RunningRoom<number> | null = null;
   /** The lane Run's parent, if it is wished for and was parked before this commit. */
   #parent: RunState | null = null;
 
@@ -86,9 +91,30 @@ class Application {
     if (!isHolder && this.#tx.sql.workerAlive.get(tenant, claim.incarnation) === undefined) return;
     const parentRunId = this.#lane?.parentRunId ?? null;
     const parent = claim.parent && parentRunId !== null ? this.#runs.load(parentRunId) : null;
-    if (hasOlderWork(this.#tx, tenant, claim.carries, parent === null ? 0 : parent.runNo)) return;
+    const room = runningRoom(this.#tx, tenant);
+    if (room !== null && this.#lane !== null && this.#leaves(this.#lane)) {
+      room.remove(this.#lane.rootNo, agentOf(this.#lane.publication));
+    }
+    if (hasOlderWork(this.#tx, tenant, claim.carries, parent === null ? 0 : parent.runNo, room)) return;
     this.#mayClaim = true;
+    this.#room = room;
     if (parent !== null && isParked(parent)) this.#parent = parent;
+  }
+
+  /** Whether the commit makes the lane's Run let go of its claim. */
+  #leaves(run: RunState): boolean {
+    const next = this.#commit.lane?.next;
+    return next?.kind === "park" ? run.signalSeq === next.signalSeqSeen : next?.kind === "end";
+  }
+
+  /** Takes a slot for the Run if the limits leave one. */
+  #takeSlot(rootNo: number, publication: string): boolean {
+    const room = this.#room;
+    if (room === null) return true;
+    const agent = agentOf(publication);
+    if (!room.fits(rootNo, agent)) return false;
+    room.add(rootNo, agent);
+    return true;
   }
 
   #writeLane(write: LaneWrite, run: RunState): void {
@@ -127,6 +153,8 @@ class Application {
       return;
     }
     writeRun(sql, run, write.summary);
+    // Where there are limits, a slot is free for somebody.
+    if (hasLimits(this.#tx.limits(this.#commit.tenant))) this.#tx.hint(this.#commit.tenant, null, "ready");
     if (run.dueAt !== null) this.#hintDue(run);
     if (run.endedAt !== null) this.#passLane(run);
   }
@@ -175,7 +203,8 @@ class Application {
       run.claim &&
       hasLane &&
       run.delayMs === 0 &&
-      claim.carries.has(run.publication);
+      claim.carries.has(run.publication) &&
+      this.#takeSlot(rootNo, run.publication);
     const row: RunState = {
       runNo,
       rootNo,
@@ -269,7 +298,9 @@ class Application {
     const parent = this.#parent;
     if (claim === null || parent === null || parent.state !== "ready") return;
     if (!deliveries.some((delivery) => delivery.parentRunId === parent.runId)) return;
-    if (claim.carries.has(parent.publication)) this.#claimed.push(takeClaim(parent, claim.incarnation));
+    if (!claim.carries.has(parent.publication)) return;
+    if (this.#takeSlot(parent.rootNo, parent.publication))
+      this.#claimed.push(takeClaim(parent, claim.incarnation));
   }
 
   #numberOf(runId: RunId): number | undefined {

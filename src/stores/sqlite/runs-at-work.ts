@@ -35,6 +35,7 @@ export function insertRun(
     claimKey(row.dueAt, row.priority),
     tx.now,
     run.summary,
+    run.user,
   );
   tx.runs.put(tenant, row);
 }

@@ -51,6 +51,13 @@ CREATE UNIQUE INDEX inbox_delegation ON inbox (tenant, delegation_id);
 
 CREATE INDEX inbox_parent ON inbox (parent_no, status);
 
+CREATE TABLE limits (
+  tenant TEXT NOT NULL PRIMARY KEY,
+  tenant_runs INTEGER,
+  tree_runs INTEGER,
+  agents TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE log (
   seq INTEGER NOT NULL PRIMARY KEY,
   tenant TEXT NOT NULL,
@@ -122,11 +129,14 @@ CREATE TABLE runs (
   created_at INTEGER NOT NULL,
   ended_at INTEGER,
   summary TEXT NOT NULL
-) STRICT;
+, user TEXT) STRICT;
 
-CREATE INDEX runs_claimable ON runs (tenant, publication, claim_key, run_no, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
+CREATE INDEX runs_claimable ON runs (tenant, publication, claim_key, run_no, due_at, root_no)
+WHERE lane = 1 AND due_at IS NOT NULL;
 
 CREATE INDEX runs_due ON runs (tenant, due_at) WHERE lane = 1 AND due_at IS NOT NULL;
+
+CREATE INDEX runs_ended ON runs (tenant, ended_at) WHERE ended_at IS NOT NULL AND parent_run_id IS NULL;
 
 CREATE UNIQUE INDEX runs_id ON runs (tenant, run_id);
 
@@ -137,6 +147,8 @@ CREATE INDEX runs_tenant ON runs (tenant, run_no);
 CREATE INDEX runs_thread ON runs (tenant, thread_id);
 
 CREATE INDEX runs_tree ON runs (root_no, parent_no);
+
+CREATE INDEX runs_user ON runs (tenant, user) WHERE user IS NOT NULL AND parent_run_id IS NULL;
 
 CREATE TABLE tickets (
   ticket_no INTEGER NOT NULL PRIMARY KEY,
@@ -161,6 +173,19 @@ CREATE INDEX tickets_open ON tickets (tenant) WHERE status = 'open';
 CREATE INDEX tickets_root ON tickets (tenant, root_run_id);
 
 CREATE INDEX tickets_run ON tickets (tenant, run_id);
+
+CREATE TABLE tombstones (
+  tombstone_no INTEGER NOT NULL PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  root_run_id TEXT NOT NULL,
+  runs INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  pruned_at INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX tombstones_root ON tombstones (tenant, root_run_id);
+
+CREATE INDEX tombstones_tenant ON tombstones (tenant, tombstone_no);
 
 CREATE TABLE workers (
   worker_no INTEGER NOT NULL PRIMARY KEY,

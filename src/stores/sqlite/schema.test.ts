@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSqlite, type SqlDatabase } from "../../sql/sqlite-driver.ts";
 import { createSqliteStore } from "./index.ts";
+import { OPERATIONS } from "./operation-statements.ts";
 import { READS } from "./reads.ts";
 import { SQL } from "./statements.ts";
 
@@ -16,7 +17,7 @@ const WHOLE_READS: ReadonlySet<string> = new Set([
   "storeId",
 ]);
 
-/** Lists of everything a tenant has of one kind, or of a partial index that holds little. */
+/** Lists of everything a tenant has of one kind, or of a partial index that holds little; or one page of such a list. */
 const TENANT_LISTS: ReadonlySet<string> = new Set([
   "allNewest",
   "allOldest",
@@ -29,6 +30,12 @@ const TENANT_LISTS: ReadonlySet<string> = new Set([
   "orphaned",
   "workers",
   "publications",
+  "countTombstones",
+  "oldestBeat",
+  "limits",
+  "tombstones",
+  "oldestEvents",
+  "deleteDeadWorkers",
 ]);
 
 let folder = "";
@@ -78,7 +85,7 @@ test("every table is STRICT, and every key but the numbers starts with tenant", 
 });
 
 describe("no statement scans a table", () => {
-  const all = { ...SQL, ...READS };
+  const all = { ...SQL, ...READS, ...OPERATIONS };
   test.each(Object.keys(all).filter((name) => !WHOLE_READS.has(name)))("%s", (name) => {
     const sql = all[name as keyof typeof all];
     if (sql.startsWith("PRAGMA")) return;

@@ -30,5 +30,5 @@ function harness(): StoreHarness {
 }
 
 describe("SQLite store", () => {
-  registerStoreContract(test, harness, ["reopen", "openSecond"]);
+  registerStoreContract(test, harness, ["reopen", "openSecond", "limits", "users"]);
 });

@@ -37,6 +37,7 @@ import { applyCommit } from "./commit.ts";
 import { readFeed } from "./feed.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
 import { prepareReads, Reader, type Reads } from "./reader.ts";
+import { SqliteOperations } from "./sqlite-operations.ts";
 import { prepareAll, SQL } from "./statements.ts";
 import { storeError } from "./store-error.ts";
 import { Transaction } from "./transaction.ts";
@@ -91,6 +92,7 @@ export async function openSqliteStore(
  */
 class SqliteStore implements Store {
   readonly capabilities = { kind: "sqlite", durable: true, multiProcess: true, oneHost: true } as const;
+  readonly operations: SqliteOperations;
   readonly #path: string;
   readonly #db: SqlDatabase;
   readonly #clock: Pick<Clock, "now">;
@@ -131,6 +133,13 @@ class SqliteStore implements Store {
       onCommit: () => this.#wakes.tell(tx.takeHints()),
       onRollback: () => tx.rolledBack(),
       explain: (error) => this.#explain(error),
+    });
+    this.operations = new SqliteOperations({
+      path,
+      db,
+      tx,
+      read: (tenant, read) => this.#read(tenant, read),
+      write: (tenant, apply) => this.#write(tenant, apply),
     });
   }
 

@@ -17,9 +17,13 @@ const CLAIMED = `run_id AS runId, epoch, version, signal_seq AS signalSeq, contr
 const CLAIMABLE = `FROM runs INDEXED BY runs_claimable WHERE tenant = ? AND publication = ? AND lane = 1
   AND due_at IS NOT NULL AND claim_key <= ? AND due_at <= ?`;
 
+const NOT_IN_TREES = `root_no NOT IN (SELECT value FROM json_each(?))`;
+
 export const SQL = {
   // pk of log and events
-  lastSeq: `SELECT max(ifnull((SELECT max(seq) FROM log), 0), ifnull((SELECT max(seq) FROM events), 0)) AS seq`,
+  // the floor is what was given out before the newest rows were pruned
+  lastSeq: `SELECT max(ifnull((SELECT max(seq) FROM log), 0), ifnull((SELECT max(seq) FROM events), 0),
+    ifnull((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'seq_floor'), 0)) AS seq`,
 
   dataVersion: `PRAGMA data_version`,
 
@@ -51,8 +55,8 @@ export const SQL = {
   // pk and every index of runs that applies
   insertRun: `INSERT INTO runs (run_no, tenant, run_id, root_no, parent_no, root_run_id, parent_run_id, thread_id,
     delegation_id, agent, publication, depth, priority, state, lane, version, signal_seq, control_seq, epoch,
-    fruitless_claims, claimed_by, due_at, claim_key, created_at, ended_at, summary)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, NULL, ?)`,
+    fruitless_claims, claimed_by, due_at, claim_key, created_at, ended_at, summary, user)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, NULL, ?, ?)`,
   // pk
   writeRun: `UPDATE runs SET state = ?, lane = ?, version = ?, signal_seq = ?, control_seq = ?, epoch = ?,
     fruitless_claims = ?, claimed_by = ?, due_at = ?, claim_key = ?, ended_at = ?, summary = ifnull(?, summary)
@@ -67,6 +71,15 @@ export const SQL = {
   otherClaimable: `SELECT 1 ${CLAIMABLE} AND run_no <> ? LIMIT 1`,
   // runs_claimable, for one publication
   claimable: `SELECT run_no AS runNo, claim_key AS claimKey, ${CLAIMED} ${CLAIMABLE} ORDER BY claim_key, run_no LIMIT ?`,
+  // runs_claimable; besides those of full trees (a JSON array), which are passed over in the index
+  otherFitting: `SELECT 1 ${CLAIMABLE} AND run_no <> ? AND ${NOT_IN_TREES} LIMIT 1`,
+  fitting: `SELECT run_no AS runNo, root_no AS rootNo, publication, claim_key AS claimKey, ${CLAIMED} ${CLAIMABLE}
+    AND ${NOT_IN_TREES} ORDER BY claim_key, run_no LIMIT ?`,
+  // pk
+  limits: `SELECT tenant_runs AS tenant, tree_runs AS tree, agents FROM limits WHERE tenant = ?`,
+  // runs_live: as many rows as run, and only where there are limits
+  running: `SELECT publication, root_no AS rootNo FROM runs INDEXED BY runs_live
+    WHERE tenant = ? AND claimed_by > '' AND ended_at IS NULL`,
   // pk
   claimRun: `UPDATE runs SET state = 'running', epoch = epoch + 1, fruitless_claims = fruitless_claims + 1, claimed_by = ?,
     due_at = NULL, claim_key = NULL WHERE run_no = ?`,

@@ -96,7 +96,7 @@ describe("a file that cannot be used", () => {
     db.close();
     const error = await errorOf(createSqliteStore(path));
     expect(error.code).toBe("STORE_NEWER_SCHEMA");
-    expect(error.details).toMatchObject({ found: 4711, known: 1 });
+    expect(error.details).toMatchObject({ found: 4711, known: 2 });
   });
 
   test("a schema that another edition of a migration made is refused before anything is written", async () => {

@@ -1,5 +1,7 @@
 import type { OperationalEvent, WakeHint } from "../../runtime/ports/store.ts";
 import type { RunId, TenantId } from "../../domain/id.ts";
+import type { RunningLimits } from "../../runtime/ports/running-limits.ts";
+import { limitsOf } from "./limits-row.ts";
 import { RunCache } from "./run-cache.ts";
 import type { Statements } from "./statements.ts";
 
@@ -8,25 +10,28 @@ export class Transaction {
   now = 0;
   /** The rows of Runs, valid until the end of the transaction. */
   readonly runs = new RunCache();
+  /** The limits of tenants, as far as they were asked for; valid as long. */
+  readonly #limits = new Map<TenantId, RunningLimits>();
   #lastSeq = 0;
   /** SQLite's count of other connections' commits, as of the last transaction. */
   #dataVersion = -1;
   #hints: WakeHint[] = [];
   readonly sql: Statements;
-  readonly #clock: { now(): number };
+  readonly clock: { now(): number };
 
   constructor(sql: Statements, clock: { now(): number }) {
     this.sql = sql;
-    this.#clock = clock;
+    this.clock = clock;
   }
 
   /** With the write lock held: what is read now stays true until the end, and until the next if nobody else commits. */
   begin(): void {
-    this.now = this.#clock.now();
+    this.now = this.clock.now();
     const version = (this.sql.dataVersion.get() as { readonly data_version: number }).data_version;
     if (version === this.#dataVersion) return;
     this.#dataVersion = version;
     this.runs.clear();
+    this.#limits.clear();
     this.#lastSeq = (this.sql.lastSeq.get() as { readonly seq: number }).seq;
   }
 
@@ -34,6 +39,24 @@ export class Transaction {
   rolledBack(): void {
     this.#dataVersion = -1;
     this.#hints = [];
+  }
+
+  /** The last number given out. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  limits(tenant: TenantId): RunningLimits {
+    let limits = this.#limits.get(tenant);
+    if (limits === undefined) {
+      limits = limitsOf(this.sql.limits.get(tenant));
+      this.#limits.set(tenant, limits);
+    }
+    return limits;
+  }
+
+  forgetLimits(tenant: TenantId): void {
+    this.#limits.delete(tenant);
   }
 
   nextSeq(): number {

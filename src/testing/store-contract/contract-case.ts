@@ -15,12 +15,18 @@ export interface StoreHarness {
 }
 
 /** What not every store can do; a store states which of them it claims. */
-export type StoreClaim = "reopen" | "openSecond";
+export type StoreClaim =
+  | "reopen"
+  | "openSecond"
+  /** Claims keep to limits of running Runs. */
+  | "limits"
+  /** A person's trees are found by `NewRun.user`. */
+  | "users";
 
 export interface StoreContractCase {
   readonly name: string;
-  /** The claim without which the case does not apply, or null. */
-  readonly needs: StoreClaim | null;
+  /** The claims without which the case does not apply. */
+  readonly needs: readonly StoreClaim[];
   /** Throws if the store breaks the contract. */
   run(harness: StoreHarness): Promise<void>;
 }
@@ -29,7 +35,7 @@ export interface StoreContractCase {
 export function storeCase(name: string, body: (world: World) => Promise<void>): StoreContractCase {
   return {
     name,
-    needs: null,
+    needs: [],
     async run(harness) {
       const store = await harness.open();
       try {
@@ -49,7 +55,7 @@ export function durableCase<T>(
 ): StoreContractCase {
   return {
     name,
-    needs: "reopen",
+    needs: ["reopen"],
     async run(harness) {
       if (harness.reopen === undefined) throw new Error("This case needs a harness with reopen().");
       let store = await harness.open();
@@ -65,6 +71,11 @@ export function durableCase<T>(
   };
 }
 
+/** The case for those stores alone that state the claim, besides the claims that it has. */
+export function needing(claim: StoreClaim, given: StoreContractCase): StoreContractCase {
+  return { ...given, needs: [...given.needs, claim] };
+}
+
 /** A case with two connections to one database. */
 export function pairCase(
   name: string,
@@ -72,7 +83,7 @@ export function pairCase(
 ): StoreContractCase {
   return {
     name,
-    needs: "openSecond",
+    needs: ["openSecond"],
     async run(harness) {
       if (harness.openSecond === undefined) throw new Error("This case needs a harness with openSecond().");
       const first = await harness.open();

@@ -201,7 +201,7 @@ export const feedCases: readonly StoreContractCase[] = [
 
   {
     name: "L7 a cursor of another database is refused by name",
-    needs: null,
+    needs: [],
     async run(harness) {
       const first = await harness.open();
       try {

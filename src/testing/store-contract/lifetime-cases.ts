@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { ErrandError } from "../../domain/errand-error.ts";
+import { NO_LIMITS } from "../../runtime/ports/running-limits.ts";
 import { durableCase, pairCase, type StoreContractCase } from "./contract-case.ts";
 import { CARRIES, id, PUBLICATION, World } from "./world.ts";
 
@@ -20,7 +21,7 @@ async function allOf(world: World): Promise<unknown> {
 export const lifetimeCases: readonly StoreContractCase[] = [
   {
     name: "L1 after it was closed, every call to a store is refused",
-    needs: null,
+    needs: [],
     async run(harness) {
       const store = await harness.open();
       const world = new World(store, harness.clock);
@@ -55,6 +56,14 @@ export const lifetimeCases: readonly StoreContractCase[] = [
         () => store.headPublication(tenant, "writer"),
         () => store.listPublications(tenant),
         () => store.readFeed(tenant, "lifecycle", null, 1),
+        () => store.operations.setLimits(tenant, NO_LIMITS),
+        () => store.operations.getLimits(tenant),
+        () => store.operations.countRunning(tenant, null),
+        () => store.operations.prune(tenant, { endedBefore: 1, limit: 1 }),
+        () => store.operations.listTombstones(tenant, 1),
+        () => store.operations.eraseUser(tenant, "ada"),
+        () => store.operations.eraseTenant(tenant),
+        () => store.operations.inspect(tenant),
       ];
       for (const call of calls) await assert.rejects(call(), isClosed, String(call));
     },

@@ -5,9 +5,11 @@ import { delegationCases } from "./delegation-cases.ts";
 import { deliveryCases } from "./delivery-cases.ts";
 import { feedCases } from "./feed-cases.ts";
 import { laneCases } from "./lane-cases.ts";
+import { limitCases } from "./limit-cases.ts";
 import { lifetimeCases } from "./lifetime-cases.ts";
 import { publicationCases } from "./publication-cases.ts";
 import { randomWalkCases } from "./random-walk-cases.ts";
+import { retentionCases } from "./retention-cases.ts";
 import { signalCases } from "./signal-cases.ts";
 import { tenantCases } from "./tenant-cases.ts";
 import { threadCases } from "./thread-cases.ts";
@@ -22,12 +24,14 @@ export const storeContract: readonly StoreContractCase[] = [
   ...delegationCases,
   ...deliveryCases,
   ...claimCases,
+  ...limitCases,
   ...workerCases,
   ...ticketCases,
   ...threadCases,
   ...feedCases,
   ...publicationCases,
   ...tenantCases,
+  ...retentionCases,
   ...lifetimeCases,
   ...randomWalkCases,
 ];

@@ -144,6 +144,7 @@ export class World {
       depth: 0,
       priority: 0,
       delayMs: 0,
+      user: null,
       summary: "{}",
       body: `[{"type":"started","run":"${name}"}]`,
       claim: false,

@@ -1,0 +1,1 @@
+SELECT running, runs FROM errand.erase_tenant($1)
