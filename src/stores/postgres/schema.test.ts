@@ -8,10 +8,23 @@ import { createPostgresStore } from "./index.ts";
 import { readStatements, type StatementName } from "./statements.ts";
 
 /** Small tables, or ones that are read in whole by those who ask for all of it. */
-const SMALL: ReadonlySet<string> = new Set(["meta", "workers", "publications", "migrations"]);
+const SMALL: ReadonlySet<string> = new Set([
+  "meta",
+  "workers",
+  "publications",
+  "migrations",
+  "limits",
+  "tombstones",
+]);
 
 /** These answer with everything that a tenant has; no step of a Run waits for them. */
-const WHOLE_READS: ReadonlySet<string> = new Set(["count_runs", "delegations", "tickets"]);
+const WHOLE_READS: ReadonlySet<string> = new Set([
+  "count_runs",
+  "delegations",
+  "tickets",
+  "inspect",
+  "prune_workers",
+]);
 
 /** Indexes of which a tenant's whole part may be read. */
 const FEW: ReadonlySet<string> = new Set(["workers_live", "workers_pkey", "tickets_open"]);
