@@ -16,6 +16,7 @@ export const ERROR_CODES = {
   RUN_CANCELED: { retry: "no" },
   RUN_STOPPED: { retry: "no" },
   RUN_INDETERMINATE: { retry: "no" },
+  RUN_ERASED: { retry: "no" },
   WAIT_TIMEOUT: { retry: "later" },
   TICKET_REQUIRED: { retry: "caller" },
   TICKET_CLOSED: { retry: "no" },

@@ -34,10 +34,10 @@ export class InvariantWatch {
     return this.#fold.rows.runs.size;
   }
 
-  /** Digest of every thread's history, as of the last look. */
+  /** Digest of every thread's history, as of the last look; empty where it was erased. */
   get histories(): ReadonlyMap<ThreadId, string> {
     return new Map(
-      [...this.#fold.rows.threads].map(([threadId, thread]) => [threadId, thread.historyDigest]),
+      [...this.#fold.rows.threads].map(([threadId, thread]) => [threadId, thread.historyDigest ?? ""]),
     );
   }
 

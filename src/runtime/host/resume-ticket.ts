@@ -11,6 +11,7 @@ import {
 } from "../../domain/ticket/ticket.ts";
 import type { Committer } from "../commit/committer.ts";
 import { encodeSignalCommit } from "../commit/encode-commit.ts";
+import { isErased } from "../ports/erasure.ts";
 import type { Store, TicketRow } from "../ports/store.ts";
 import { existingRun } from "./control-run.ts";
 
@@ -27,7 +28,9 @@ export interface OpenTicket {
 }
 
 export function openTicket(row: TicketRow): OpenTicket {
-  const body = JSON.parse(row.body) as { readonly prompt: string; readonly schema: JsonSchema };
+  const body = isErased(row.body)
+    ? { prompt: "(erased)", schema: true as const }
+    : (JSON.parse(row.body) as { readonly prompt: string; readonly schema: JsonSchema });
   return {
     ticketId: row.ticketId,
     runId: row.runId,

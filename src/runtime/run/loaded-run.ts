@@ -10,6 +10,7 @@ import {
 } from "../../domain/thread/history.ts";
 import { callAnswer } from "../../domain/tool-batch/tool-batch.ts";
 import type { RecordedCall } from "../ports/journal.ts";
+import { isErased } from "../ports/erasure.ts";
 import type { LogRow } from "../ports/store.ts";
 
 /**
@@ -55,7 +56,7 @@ export class LoadedRun {
 
   /**
    * Folds a thread's log, oldest first, into the named Run. Earlier Runs of the thread leave their messages only.
-   * Undefined when the log does not create the Run.
+   * Undefined when the log does not create the Run, or its content was erased.
    */
   static fold(runId: string, rows: Iterable<LogRow>): LoadedRun | undefined {
     const others = new Map<string, LoadedRun>();
@@ -63,8 +64,10 @@ export class LoadedRun {
     let digest = EMPTY_HISTORY_DIGEST;
     let version = 0;
     let found: LoadedRun | undefined;
+    let gap = false;
     for (const row of rows) {
       const facts = decodeFacts(row.body);
+      gap ||= isErased(row.body);
       let run = row.runId === runId ? found : others.get(row.runId);
       for (const fact of facts) {
         if (fact.type === "run_created") {
@@ -75,6 +78,12 @@ export class LoadedRun {
         } else if (run !== undefined) {
           run.historyDigest = digest;
           run.apply(fact, row.at);
+          const named = gap ? namedDigest(fact) : null;
+          if (named !== null) {
+            // The messages before it were erased, so it cannot be computed: it is believed.
+            run.historyDigest = named;
+            gap = false;
+          }
           digest = run.historyDigest;
         }
       }
@@ -165,7 +174,17 @@ export class LoadedRun {
   }
 }
 
-/** A log entry's body as facts. The text was written by this code from typed facts, so it is trusted as such. */
+/** The digest of the history up to and with the fact, if it names one. */
+function namedDigest(fact: RunFact): string | null {
+  if (fact.type === "history_appended") return fact.digest;
+  return fact.type === "step_published" ? fact.historyDigest : null;
+}
+
+/**
+ * A log entry's body as facts, none where they were erased. The text was written by this code from typed facts, so it is
+ * trusted as such.
+ */
 export function decodeFacts(body: string): readonly RunFact[] {
+  if (isErased(body)) return [];
   return JSON.parse(body) as readonly RunFact[];
 }

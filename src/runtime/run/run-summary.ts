@@ -1,5 +1,6 @@
 import { NO_USAGE, type Usage, addUsage, usedOrNull } from "../../domain/budget/usage.ts";
 import type { RunState } from "../../domain/run/run.ts";
+import { isErased } from "../ports/erasure.ts";
 import type { Wait } from "../../domain/run/wait.ts";
 
 /** What lists and trees show of a Run without reading its history; stored on the Run row. */
@@ -41,9 +42,24 @@ export function encodeSummary(state: RunState): string {
 }
 
 export function decodeSummary(text: string): RunSummary {
+  if (isErased(text)) return ERASED;
   const summary = JSON.parse(text) as RunSummary & { usage: Usage | null; childUsage: Usage | null };
   return { ...summary, usage: summary.usage ?? NO_USAGE, childUsage: summary.childUsage ?? NO_USAGE };
 }
+
+/** Only Runs that have ended are erased; nothing else is known of one. */
+const ERASED: RunSummary = {
+  attempt: 0,
+  steps: 0,
+  usage: NO_USAGE,
+  childUsage: NO_USAGE,
+  openChildren: 0,
+  children: 0,
+  wait: null,
+  end: { kind: "erased", detail: null },
+  contractVersion: null,
+  goal: null,
+};
 
 /** The Run's own usage and that of its ended descendants. */
 export function totalUsage(state: RunState): Usage {

@@ -35,7 +35,8 @@ export interface ExpectedThread {
   holder: ExpectedRun | null;
   readonly waiting: ExpectedRun[];
   version: number;
-  historyDigest: string;
+  /** Null where messages were erased: the next fact that names a digest is believed. */
+  historyDigest: string | null;
 }
 
 export interface ExpectedRows {

@@ -8,8 +8,10 @@ import { waitState } from "../../domain/run/wait.ts";
 import { EMPTY_HISTORY_DIGEST, chainDigest, toolMessage } from "../../domain/thread/history.ts";
 import { decisionDigest } from "../../domain/ticket/ticket.ts";
 import { envelopes, isLifecycle } from "../commit/encode-commit.ts";
+import { isErased } from "../ports/erasure.ts";
 import type { Delivery, LogRow } from "../ports/store.ts";
 import { encodeSummary } from "../run/run-summary.ts";
+import { ErasedRuns } from "./erased-runs.ts";
 import { type ExpectedRun, type ExpectedThread, nothingExpected } from "./expected.ts";
 import { checkLaneFact } from "./lane-checks.ts";
 import type { Problem, ProblemCode, Report } from "./problem.ts";
@@ -25,6 +27,7 @@ import { checkOrigin } from "./relation-checks.ts";
  */
 export class LogFold {
   readonly rows: ReturnType<typeof nothingExpected> = nothingExpected();
+  readonly erased = new ErasedRuns();
   /** Positions of the entries that belong into the lifecycle feed. */
   readonly lifecycle: number[] = [];
   entries = 0;
@@ -52,7 +55,10 @@ export class LogFold {
     this.#commit = [];
     this.entries += commit.length;
     this.#checkOperation(first, commit);
-    const decoded = commit.map((row) => ({ row, facts: this.#decoded(row) }));
+    const readable = commit.filter(
+      (row) => !this.erased.takes(row, this.rows, this.#thread(row), this.#report(row)),
+    );
+    const decoded = readable.map((row) => ({ row, facts: this.#decoded(row) }));
     const opened = new Map<string, RunFact & { readonly type: "delegation_opened" }>();
     let deliveries: readonly Delivery[] = [];
     for (const { row, facts } of decoded) {
@@ -104,6 +110,7 @@ export class LogFold {
       report("operation_repeated", `operation ${first.operationId}`, "one commit", "another one");
     }
     this.#operations.add(first.operationId);
+    if (commit.some((row) => isErased(row.body))) return;
     const digest = sha256Hex(commit.map((row) => row.body).join("\n"));
     if (digest !== first.digest)
       report("digest_differs", `commit ${first.operationId}`, first.digest, digest);
@@ -325,21 +332,29 @@ export class LogFold {
     const state = evolveRun(before, fact);
     switch (fact.type) {
       case "history_appended":
-        thread.historyDigest = fact.messages.reduce(chainDigest, thread.historyDigest);
+        thread.historyDigest =
+          thread.historyDigest === null
+            ? fact.digest
+            : fact.messages.reduce(chainDigest, thread.historyDigest);
         if (fact.digest !== thread.historyDigest) {
           report("history_differs", "history_appended", thread.historyDigest, fact.digest);
         }
         break;
       case "step_published": {
         run.conversational = fact.message !== null;
-        const digest = fact.message === null ? null : chainDigest(thread.historyDigest, fact.message);
+        const digest =
+          fact.message === null
+            ? null
+            : thread.historyDigest === null
+              ? fact.historyDigest
+              : chainDigest(thread.historyDigest, fact.message);
         if (fact.historyDigest !== digest)
           report("history_differs", `step ${fact.step}`, digest, fact.historyDigest);
         thread.historyDigest = digest ?? thread.historyDigest;
         break;
       }
       case "batch_finalized":
-        if (run.conversational && state.batch !== null) {
+        if (run.conversational && state.batch !== null && thread.historyDigest !== null) {
           thread.historyDigest = chainDigest(thread.historyDigest, toolMessage(state.batch));
         }
         break;

@@ -37,6 +37,8 @@ export type ProblemCode =
   | "row_unexpected"
   | "row_missing"
   | "row_differs"
+  /** Content was erased from something that lives, or from a part of a tree (L2). */
+  | "erased_wrongly"
   /** An entry of the lifecycle feed is missing, or is there although its facts are not of that feed (L7). */
   | "feed_differs"
   /** A Run's publication is missing, or is not what its digest says. */
@@ -57,6 +59,10 @@ export type Report = (code: ProblemCode, what: string, expected: unknown, found:
 export interface VerifyReport {
   readonly entries: number;
   readonly runs: number;
+  /** Runs among them whose content was erased. */
+  readonly erased: number;
+  /** Trees that were pruned, by their tombstones. */
+  readonly pruned: number;
   readonly problems: readonly Problem[];
   /** True if there were more problems than are listed. */
   readonly truncated: boolean;

@@ -1,7 +1,9 @@
 import type { RunId, TenantId } from "../../domain/id.ts";
 import { decodePublication, publicationRef } from "../catalog/publication.ts";
+import { isErased } from "../ports/erasure.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { compareHeld, compareRun, heldByRun } from "./compare-rows.ts";
+import { erasedProblems } from "./erased-runs.ts";
 import { LogFold } from "./log-fold.ts";
 import type { Problem, VerifyReport } from "./problem.ts";
 
@@ -14,6 +16,7 @@ export interface VerifyOptions {
 }
 
 const PAGE = 500;
+const ALL = 2 ** 31 - 1;
 /** How often a Run that differs is looked at again, in case it has just moved. */
 const SECOND_LOOKS = 5;
 
@@ -52,8 +55,17 @@ class Verification {
     await this.#checkRows();
     await this.#checkFeed();
     await this.#checkPublications();
-    const runs = this.#fold.rows.runs.size;
-    return { entries: this.#fold.entries, runs, problems: this.#problems, truncated: this.#truncated };
+    this.#checkErasedTrees();
+    const pruned = await this.#checkTombstones();
+    const { entries, erased } = this.#fold;
+    return {
+      entries,
+      runs: this.#fold.rows.runs.size + erased.runs.size,
+      erased: erased.runs.size,
+      pruned,
+      problems: this.#problems,
+      truncated: this.#truncated,
+    };
   }
 
   #add(found: Problem): void {
@@ -89,7 +101,8 @@ class Verification {
       this.#options.progress?.({ phase: "rows", done: offset + page.length });
       if (page.length < PAGE) break;
     }
-    for (const runId of runs.keys()) if (!seen.has(runId)) moved.push(runId);
+    const known = [...runs.keys(), ...this.#fold.erased.runs.keys()];
+    for (const runId of known) if (!seen.has(runId)) moved.push(runId);
     for (let looks = 0; moved.length > 0 && looks < SECOND_LOOKS; looks++) {
       const before = new Map<RunId, RunRow | null>();
       for (const runId of moved) before.set(runId, await this.#store.getRun(this.#tenant, runId));
@@ -99,7 +112,8 @@ class Verification {
         const row = await this.#store.getRun(this.#tenant, runId);
         const found = await this.#differences(row ?? runId, held);
         const still = sameMoment(before.get(runId) ?? null, row);
-        if (found.length > 0 && !still && looks + 1 < SECOND_LOOKS) moved.push(runId);
+        if (found.length === 0 || (await this.#wasTakenAway(runId, row))) continue;
+        if (!still && looks + 1 < SECOND_LOOKS) moved.push(runId);
         else for (const one of found) this.#add(one);
       }
     }
@@ -110,17 +124,57 @@ class Verification {
     const found: Problem[] = [];
     const add = (one: Problem): void => void found.push(one);
     const runId = typeof row === "string" ? row : row.runId;
-    const { rows } = this.#fold;
+    const is = typeof row === "string" ? null : row;
+    const { rows, erased } = this.#fold;
+    const gone = erased.runs.get(runId);
     const expected = rows.runs.get(runId);
-    compareRun(expected, typeof row === "string" ? null : row, add);
-    if (expected === undefined) return found;
-    const ids = held(runId);
-    const limit = 2 ** 31;
+    if (gone === undefined) compareRun(expected, is, add);
+    if (gone === undefined && expected === undefined) return found;
+    const limit = ALL;
     const delegations = await this.#store.listDelegations(this.#tenant, { parentRunId: runId, limit });
     const inbox = await this.#store.listInbox(this.#tenant, runId);
     const tickets = await this.#store.listTickets(this.#tenant, { runId, limit });
-    compareHeld(expected.row, rows, ids, { delegations, inbox, tickets }, add);
+    if (gone !== undefined) return erasedProblems(gone, { row: is, delegations, inbox, tickets });
+    if (expected !== undefined) {
+      compareHeld(expected.row, rows, held(runId), { delegations, inbox, tickets }, add);
+    }
     return found;
+  }
+
+  /** Whether the Run's tree was pruned, or erased, since its log was read. */
+  async #wasTakenAway(runId: RunId, row: RunRow | null): Promise<boolean> {
+    const { rows, erased } = this.#fold;
+    const rootRunId = (rows.runs.get(runId)?.row ?? erased.runs.get(runId))?.rootRunId;
+    if (rootRunId === undefined || (row !== null && !isErased(row.summary))) return false;
+    const log = await this.#store.readLog(this.#tenant, { rootRunId }, 0, ALL);
+    if (row !== null) return log.every((entry) => isErased(entry.body));
+    if (log.length > 0) return false;
+    const tombstones = await this.#store.operations.listTombstones(this.#tenant, ALL);
+    return tombstones.some((one) => one.rootRunId === rootRunId);
+  }
+
+  /** A tree is erased whole. */
+  #checkErasedTrees(): void {
+    const { rows, erased } = this.#fold;
+    for (const { row } of rows.runs.values()) {
+      if (!erased.roots.has(row.rootRunId)) continue;
+      const what = `tree of ${row.rootRunId}`;
+      this.#add({ code: "erased_wrongly", runId: row.runId, what, expected: "all erased", found: "some" });
+    }
+  }
+
+  /** Nothing is left of a pruned tree but its tombstone, unless it was started anew. */
+  async #checkTombstones(): Promise<number> {
+    const tombstones = await this.#store.operations.listTombstones(this.#tenant, ALL);
+    for (const { rootRunId, prunedAt } of tombstones) {
+      this.#options.signal?.throwIfAborted();
+      const left = await this.#store.listRuns(this.#tenant, { rootRunId, order: "oldest", limit: 1 });
+      const [row] = left;
+      if (row === undefined || row.createdAt >= prunedAt) continue;
+      const what = `tree of ${rootRunId}, which was pruned`;
+      this.#add({ code: "row_unexpected", runId: row.runId, what, expected: null, found: row.state });
+    }
+    return tombstones.length;
   }
 
   async #checkFeed(): Promise<void> {
@@ -131,6 +185,8 @@ class Verification {
       const page = await this.#store.readFeed(this.#tenant, "lifecycle", cursor, PAGE);
       for (const { seq } of page.entries) {
         if (seq > this.#lastSeq) continue; // committed since the log was read
+        if (this.#fold.erased.entries.has(seq)) continue;
+        at = await this.#pastPruned(expected, at, seq);
         if (seq !== expected[at]) {
           this.#add({
             code: "feed_differs",
@@ -146,6 +202,7 @@ class Verification {
       this.#options.progress?.({ phase: "feed", done: at });
       if (page.entries.length < PAGE) break;
     }
+    at = await this.#pastPruned(expected, at, Number.POSITIVE_INFINITY);
     if (at < expected.length) {
       this.#add({
         code: "feed_differs",
@@ -154,6 +211,18 @@ class Verification {
         found: "no more entry",
       });
     }
+  }
+
+  /** Where the expected entries go on, those left out that were pruned since the log was read. */
+  async #pastPruned(expected: readonly number[], from: number, before: number): Promise<number> {
+    let at = from;
+    for (; at < expected.length; at += 1) {
+      const seq = expected[at] ?? before;
+      if (seq >= before) break;
+      const [entry] = await this.#store.readLog(this.#tenant, { all: true }, seq - 1, 1);
+      if (entry?.seq === seq) break;
+    }
+    return at;
   }
 
   /** A Run without its publication can be carried by nobody, and one whose text has changed is not what was agreed. */

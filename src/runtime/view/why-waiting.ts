@@ -1,5 +1,7 @@
 import type { TenantId } from "../../domain/id.ts";
 import type { RunRow, Store } from "../ports/store.ts";
+import { isErased } from "../ports/erasure.ts";
+import { agentOf, hasLimits } from "../ports/running-limits.ts";
 import { decodeSummary } from "../run/run-summary.ts";
 
 /** Why a Run is not running, in one sentence that is true at the moment of asking. */
@@ -10,7 +12,7 @@ export async function whyWaiting(store: Store, tenant: TenantId, row: RunRow): P
     case "running":
       return `It is running under ${row.claimedBy ?? "a worker"}.`;
     case "ended":
-      return "It has ended.";
+      return isErased(row.summary) ? "It has ended; its content was erased." : "It has ended.";
     case "paused":
       return "It is paused; `continue` lets it go on.";
     case "created":
@@ -52,8 +54,31 @@ async function whyUnclaimed(store: Store, tenant: TenantId, row: RunRow, now: nu
   if (row.dueAt !== null && row.dueAt > now) return `It is due in ${row.dueAt - now} ms.`;
   const workers = (await store.listWorkers(tenant)).filter((worker) => !worker.dead);
   if (workers.length === 0) return "It is ready, but no worker is alive: start one with `errand worker`.";
+  const full = await fullLimit(store, tenant, row);
+  if (full !== null) return full;
   const carriers = workers.filter((worker) => worker.publications.includes(row.publication));
   return carriers.length === 0
     ? `It is ready, but none of the ${workers.length} live workers has loaded ${row.publication}: start a worker with that agent.`
     : `It is ready and waits for a free slot on one of ${carriers.length} workers.`;
+}
+
+/** The limit that keeps a ready Run from running, if one does. */
+async function fullLimit(store: Store, tenant: TenantId, row: RunRow): Promise<string | null> {
+  const limits = await store.operations.getLimits(tenant);
+  if (!hasLimits(limits)) return null;
+  const running = await store.operations.countRunning(tenant, row.rootRunId);
+  const agent = agentOf(row.publication);
+  const agentLimit = Object.hasOwn(limits.agents, agent) ? limits.agents[agent] : undefined;
+  const all = [
+    ["the tenant", running.tenant, limits.tenant],
+    [`agent ${agent}`, running.agents[agent] ?? 0, agentLimit ?? null],
+    [`its tree (${row.rootRunId})`, running.tree, limits.tree],
+  ] as const;
+  for (const [of, runs, limit] of all) {
+    if (limit === null || runs < limit) continue;
+    return limit === 0
+      ? `It is ready, but the limit of ${of} is 0: nothing begins until it is raised (\`errand limits\`).`
+      : `It is ready and waits for the limit of ${of}: ${runs} of ${limit} run.`;
+  }
+  return null;
 }

@@ -42,6 +42,7 @@ const BY_ERROR = {
   RUN_CANCELED: EXIT.runFailed,
   RUN_STOPPED: EXIT.runFailed,
   RUN_INDETERMINATE: EXIT.runFailed,
+  RUN_ERASED: EXIT.notFound,
   WAIT_TIMEOUT: EXIT.timeout,
   TICKET_REQUIRED: EXIT.usage,
   TICKET_CLOSED: EXIT.conflict,

@@ -20,7 +20,16 @@ import type { AgentDefinition } from "../../runtime/ports/agent.ts";
 import type { Clock } from "../../runtime/ports/clock.ts";
 import type { IdSource } from "../../runtime/ports/id-source.ts";
 import type { LiveBus } from "../../runtime/ports/live-bus.ts";
-import type { FeedName, FeedPage, LogRow, RowState, Store, WorkerRow } from "../../runtime/ports/store.ts";
+import { isErased } from "../../runtime/ports/erasure.ts";
+import type {
+  FeedName,
+  FeedPage,
+  LogRow,
+  RowState,
+  RunRow,
+  Store,
+  WorkerRow,
+} from "../../runtime/ports/store.ts";
 import type { Telemetry } from "../../runtime/ports/telemetry.ts";
 import { decodeFacts } from "../../runtime/run/loaded-run.ts";
 import { readRun } from "../../runtime/run/read-run.ts";
@@ -133,7 +142,7 @@ export class Errand implements AsyncDisposable {
 
   /**
    * Waits for a Run's end and returns its output.
-   * @throws ErrandError RUN_FAILED, RUN_CANCELED, RUN_STOPPED, RUN_INDETERMINATE (details.end says how), WAIT_TIMEOUT
+   * @throws ErrandError RUN_FAILED, RUN_CANCELED, RUN_STOPPED, RUN_INDETERMINATE (details.end says how), RUN_ERASED, WAIT_TIMEOUT
    */
   async result<Output = Json>(runId: string, options: ResultOptions = {}): Promise<Output> {
     const end = await this.end(runId, options);
@@ -141,7 +150,10 @@ export class Errand implements AsyncDisposable {
     throw endError(parseRunId(runId), end);
   }
 
-  /** Waits for a Run's end, however it ends. */
+  /**
+   * Waits for a Run's end, however it ends.
+   * @throws ErrandError RUN_ERASED, WAIT_TIMEOUT
+   */
   async end(runId: string, options: ResultOptions = {}): Promise<RunEnd> {
     const id = parseRunId(runId);
     const { timeoutMs, signal } = options;
@@ -154,7 +166,7 @@ export class Errand implements AsyncDisposable {
       const ear = this.#listen(id, leftMs, signal);
       try {
         const row = await existingRun(this.store, this.tenant, id);
-        if (row.state === "ended") return await this.#endOf(id);
+        if (row.state === "ended") return await this.#endOf(row);
         if (leftMs !== null && leftMs <= 0) {
           const why = await whyWaiting(this.store, this.tenant, row);
           throw new ErrandError(
@@ -404,7 +416,15 @@ export class Errand implements AsyncDisposable {
     );
   }
 
-  async #endOf(runId: RunId): Promise<RunEnd> {
+  async #endOf({ runId, summary }: RunRow): Promise<RunEnd> {
+    if (isErased(summary)) {
+      throw new ErrandError(
+        "RUN_ERASED",
+        `${runId} has ended, and its content was erased.`,
+        "Start a new run if the work is wanted again.",
+        { details: { runId } },
+      );
+    }
     const run = await readRun(this.store, this.tenant, runId);
     if (run?.state.status.kind === "ended") return run.state.status.end;
     throw new ErrandError("NOT_FOUND", `The log of ${runId} does not hold its end.`, "Run `errand verify`.");
