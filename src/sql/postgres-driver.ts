@@ -10,6 +10,8 @@ export interface PostgresQuery {
   readonly values?: PostgresValue[];
   /** Set, the statement is prepared under this name once a connection. */
   readonly name?: string;
+  /** Milliseconds after which the client gives up on the answer and on the connection. */
+  readonly query_timeout?: number;
   readonly types?: { getTypeParser(oid: number, format?: string): (text: string) => unknown };
 }
 
@@ -34,6 +36,7 @@ export interface PostgresPool {
   connect(): Promise<PostgresPoolClient>;
   end(): Promise<void>;
   on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
 }
 
 export interface PostgresListener extends PostgresClient {
@@ -42,7 +45,7 @@ export interface PostgresListener extends PostgresClient {
 }
 
 export interface PostgresDriver {
-  openPool(connectionString: string, maxConnections: number): PostgresPool;
+  openPool(connectionString: string, maxConnections: number, connectTimeoutMs: number): PostgresPool;
   openListener(connectionString: string): PostgresListener;
   /** Numbers of 8 bytes as numbers: what this project stores in them stays below 2^53. */
   readonly types: NonNullable<PostgresQuery["types"]>;
@@ -54,10 +57,11 @@ const INT8 = 20;
 export async function loadPostgres(): Promise<PostgresDriver> {
   const { default: pg } = await import("pg");
   return {
-    openPool: (connectionString, max) =>
+    openPool: (connectionString, max, connectTimeoutMs) =>
       new pg.Pool({
         connectionString,
         max,
+        connectionTimeoutMillis: connectTimeoutMs,
         keepAlive: true,
         application_name: "errand",
       }) as unknown as PostgresPool,

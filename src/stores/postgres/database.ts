@@ -8,6 +8,15 @@ import { postgresTrouble } from "../../sql/postgres-driver.ts";
 import { closedError, storeError } from "./store-error.ts";
 import type { StatementName, Statements } from "./statements.ts";
 
+/** They may take long, over all rows of a tenant, so they are waited for as long as the connection stands. */
+const UNBOUNDED: ReadonlySet<StatementName> = new Set([
+  "erase_tenant",
+  "erase_user",
+  "inspect",
+  "prune_thread",
+  "prune_workers",
+]);
+
 const READ_TRIES = 5;
 const READ_WAIT_MS = 20;
 
@@ -22,7 +31,10 @@ export class Database {
   readonly #statements: Statements;
   readonly #types: PostgresDriver["types"];
   readonly #prepares: boolean;
+  readonly #callTimeoutMs: number;
   readonly #ownsPool: boolean;
+  /** An idle connection that breaks is replaced by the pool; without a listener its error would end the process. */
+  readonly #ignore = (): void => undefined;
   #closed = false;
 
   constructor(parts: {
@@ -32,6 +44,8 @@ export class Database {
     readonly statements: Statements;
     readonly types: PostgresDriver["types"];
     readonly prepares: boolean;
+    /** A connection that is silent for so long is given up: a network may lose what is sent without a word. */
+    readonly callTimeoutMs: number;
   }) {
     this.schema = parts.schema;
     this.#pool = parts.pool;
@@ -39,13 +53,14 @@ export class Database {
     this.#statements = parts.statements;
     this.#types = parts.types;
     this.#prepares = parts.prepares;
-    // An idle connection that breaks is replaced by the pool; without a listener its error would end the process.
-    parts.pool.on("error", () => undefined);
+    this.#callTimeoutMs = parts.callTimeoutMs;
+    parts.pool.on("error", this.#ignore);
   }
 
   /** Sends one statement and throws what the driver throws. */
   async send<Row>(name: StatementName, values: PostgresValue[]): Promise<readonly Row[]> {
-    const query = { text: this.#statements[name], values, types: this.#types };
+    const patience = UNBOUNDED.has(name) ? {} : { query_timeout: this.#callTimeoutMs };
+    const query = { text: this.#statements[name], values, types: this.#types, ...patience };
     const result = await this.#pool.query(
       this.#prepares ? { ...query, name: `${this.schema}.${name}` } : query,
     );
@@ -77,6 +92,8 @@ export class Database {
 
   async end(): Promise<void> {
     this.#closed = true;
+    // A pool's last connections may still report an error once it has ended.
     if (this.#ownsPool) await this.#pool.end();
+    else this.#pool.off("error", this.#ignore);
   }
 }

@@ -95,10 +95,11 @@ async function schemaStatus(
   const known = migrations.length;
   const names = migrations.map((one) => one.name);
   const found = await client.query({
-    text: "SELECT to_regclass($1) IS NOT NULL AS there",
-    values: [`${quoted(schema)}.migrations`],
+    // Not to_regclass(): it may answer from before the lock was had.
+    text: "SELECT count(*)::integer AS there FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migrations'",
+    values: [schema],
   });
-  if ((found.rows[0] as { readonly there: boolean }).there === false) {
+  if ((found.rows[0] as { readonly there: number }).there === 0) {
     return { applied: 0, known, pending: names, breaking: 0 };
   }
   const result = await client.query(

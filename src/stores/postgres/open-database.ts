@@ -11,6 +11,7 @@ export interface DatabaseOptions {
   readonly schema: string;
   readonly maxConnections: number;
   readonly preparedStatements: boolean;
+  readonly callTimeoutMs: number;
   readonly migrate: boolean;
 }
 
@@ -33,11 +34,11 @@ export async function openDatabase(
       throw new ErrandError(
         "INVALID_INPUT",
         "createPostgresStore() got neither a connectionString nor a pool.",
-        "Give one of them.",
+        "Give the address of a database, or a pool of the package pg.",
       );
     }
     try {
-      pool = driver.openPool(connectionString, options.maxConnections);
+      pool = driver.openPool(connectionString, options.maxConnections, options.callTimeoutMs);
     } catch (cause) {
       throw new ErrandError(
         "INVALID_INPUT",
@@ -54,6 +55,7 @@ export async function openDatabase(
     statements: readStatements(schema),
     types: driver.types,
     prepares: options.preparedStatements,
+    callTimeoutMs: options.callTimeoutMs,
   });
   try {
     if (options.migrate) await migrateSchema(pool, schema);

@@ -17,11 +17,9 @@ import type { PostgresValue } from "../../sql/postgres-driver.ts";
 import type { Database } from "./database.ts";
 import type { StatementName } from "./statements.ts";
 
-/** How long a page of a tree waits for transactions that may still commit before its last row. */
-const SETTLE_MS = 1_000;
+/** How long a page of a tree waits for transactions that may still commit before its last row: many times one of ours. */
+const SETTLE_MS = 250;
 const SETTLE_WAIT_MS = 2;
-
-type Settled = LogRow & { readonly xid: string; readonly open: boolean };
 
 /** The port's reads, each one statement on committed rows. */
 export class Reader {
@@ -74,23 +72,21 @@ export class Reader {
 
   /**
    * A Run's own entries are numbered under its row's lock, in the order in which they are committed. Those of several
-   * Runs are not, so a page of theirs ends where something may still be committed before its last row. It waits for that,
-   * so that what was committed before the call is in it; a transaction that stays open does not hold it up for long.
+   * Runs are not: a transaction that was open when a page was read may still commit entries before its last one. So the
+   * page waits until all of those have ended and is read again up to where it ended; whoever begins later numbers higher.
+   * A transaction of somebody else's that stays open does not hold it up for long.
    */
   async #settled(name: StatementName, values: PostgresValue[]): Promise<readonly LogRow[]> {
-    const rows = await this.#rows<Settled>(name, [...values, null]);
-    if (!rows.some((row) => row.open)) return rows.map(logRow);
-    const newest = rows.reduce((max, { xid }) => (BigInt(xid) > max ? BigInt(xid) : max), 0n);
+    const last = (await this.#rows<LogRow>(name, [...values, null])).at(-1);
+    if (last === undefined) return [];
+    const [begun] = await this.#rows<{ readonly mine: string }>("begin_reading", []);
     const deadline = performance.now() + SETTLE_MS;
-    while (performance.now() < deadline) {
+    for (;;) {
       const [horizon] = await this.#rows<{ readonly xmin: string }>("horizon", []);
-      if (BigInt(horizon?.xmin ?? 0) > newest) {
-        const settled = await this.#rows<Settled>(name, [...values, String(newest + 1n)]);
-        return settled.map(logRow);
-      }
+      const isOver = BigInt(horizon?.xmin ?? 0) > BigInt(begun?.mine ?? 0);
+      if (isOver || performance.now() > deadline) return this.#rows<LogRow>(name, [...values, last.seq]);
       await new Promise((resolve) => setTimeout(resolve, SETTLE_WAIT_MS));
     }
-    return rows.map(logRow);
   }
 
   async pending(tenant: TenantId, runId: RunId, afterSignal: number): Promise<Pending> {
@@ -174,8 +170,4 @@ export class Reader {
   #rows<Row>(name: StatementName, values: PostgresValue[]): Promise<readonly Row[]> {
     return this.#database.call<Row>(name, values);
   }
-}
-
-function logRow({ xid: _xid, open: _open, ...row }: Settled): LogRow {
-  return row;
 }

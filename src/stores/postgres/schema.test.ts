@@ -163,7 +163,7 @@ async function plansOf(work: (pool: pg.Pool) => Promise<unknown>): Promise<reado
 describe("what the functions do", () => {
   test("scans no big table, and finds no row by its tenant alone", async () => {
     const plans = await plansOf(async (pool) => {
-      const through = await createPostgresStore({ pool, clock: world.clock, listen: false });
+      const through = await createPostgresStore({ pool, clock: world.clock, migrate: false });
       const on = world.on(through);
       const parent = await on.running("p");
       await on.step(

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** One statement a file; its comment names the indexes that serve it. */
 const NAMES = [
+  "begin_reading",
   "claim_runs",
   "clock",
   "commit_group",

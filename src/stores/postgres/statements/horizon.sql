@@ -1,2 +1,2 @@
--- The transactions below xmin have all ended.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin, pg_snapshot_xmax(pg_current_snapshot())::text AS xmax
+-- The transactions below xmin have all ended
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin
