@@ -5,7 +5,8 @@ import { type Fault, type FaultPlan, type StoreMethod, commitPoints } from "./fa
 
 type Result<M extends StoreMethod> = Awaited<ReturnType<Store[M]>>;
 
-const NEVER = new Promise<never>(() => undefined);
+/** One of its own for each caller: a shared one would keep them all. */
+const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
  * One process's connection to a store that it shares with others: calls are lost, delayed, doubled or answered in vain as
@@ -164,7 +165,7 @@ export class FaultyStore implements Store {
   }
 
   async #call<T>(method: StoreMethod, run: () => Promise<T>, commit: Commit | null = null): Promise<T> {
-    if (this.#dead) return NEVER;
+    if (this.#dead) return never();
     const { client } = this;
     const fault = this.#plan.call({
       client,
@@ -184,11 +185,11 @@ export class FaultyStore implements Store {
     switch (fault.kind) {
       case "crash_before":
         this.crash();
-        return NEVER;
+        return never();
       case "crash_after":
         await run().catch(() => undefined);
         this.crash();
-        return NEVER;
+        return never();
       case "drop":
         throw unavailable(method);
       case "lose_reply":
@@ -215,9 +216,9 @@ export class FaultyStore implements Store {
   async #alive<T>(answer: Promise<T>): Promise<T> {
     try {
       const value = await answer;
-      return this.#dead ? NEVER : value;
+      return this.#dead ? never() : value;
     } catch (error) {
-      if (this.#dead) return NEVER;
+      if (this.#dead) return never();
       throw error;
     }
   }
