@@ -1,10 +1,10 @@
 // The outside world, in a process that nobody kills: counts every effect that it is asked for, by key, before it answers.
 //   POST /            {"key", "tool"}  counts, and answers a moment later, so that a kill falls between effect and answer
 //   GET  /            [{"key", "tool", "requests"}]
-// Prints its address on the first line and ends when its stdin does.
+// Prints its address on the first line and ends when its stdin does. Its argument: milliseconds from count to answer.
 import { createServer } from "node:http";
 
-const ANSWER_AFTER_MS = 150;
+const ANSWER_AFTER_MS = Number(process.argv[2]);
 const effects = new Map();
 
 const server = createServer((request, response) => {

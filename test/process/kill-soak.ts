@@ -6,13 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import {
-  type Evidence,
-  type KillFigures,
-  type OutsideEffect,
-  figuresOf,
-  findProblems,
-} from "./kill-verdict.ts";
+import { SeededRandom } from "../../src/testing/seeded-random.ts";
+import { type OutsideEffect, startEffectCounter } from "./effect-counter.ts";
+import { type Evidence, type KillFigures, figuresOf, findProblems } from "./kill-verdict.ts";
 import type { WorkerOrder } from "./kill-worker.ts";
 import { type RunRecord, listRunIds, recordTree, verifyFile } from "./tree-record.ts";
 
@@ -42,8 +38,8 @@ export interface SoakReport extends KillFigures {
 /** Kills the main job's process at random moments, `kills` times over as many jobs as it takes, and compares what is left. */
 export async function killSoak({ kills, seed, onProgress }: SoakOptions): Promise<SoakReport> {
   const folder = await mkdtemp(join(tmpdir(), "errand-kill-"));
-  const random = seededRandom(seed);
-  const counter = await startCounter();
+  const random = new SeededRandom(seed);
+  const counter = await startEffectCounter();
   const order = {
     before: join(EXAMPLE, "before"),
     after: join(EXAMPLE, "after"),
@@ -67,7 +63,7 @@ export async function killSoak({ kills, seed, onProgress }: SoakOptions): Promis
         referenceReview: reference.review,
         records,
         review: await readReview(order.out),
-        outside: await counter.effects(records.map(({ runId }) => runId)),
+        outside: effectsOf(await counter.effects(), records),
         seen: killed.seen,
       };
       report = {
@@ -140,12 +136,12 @@ async function killUntilDone(
   order: WorkerOrder,
   mostKills: number,
   jobMs: number,
-  random: () => number,
+  random: SeededRandom,
   onKill: (kills: number) => void,
 ): Promise<Killed> {
   const seen = new Set<string>();
   // Some jobs are left to get on between kills, others are killed again and again before they get far.
-  const patience = 0.3 + 0.7 * random();
+  const patience = 0.3 + 0.7 * random.next();
   for (let kills = 0; ; ) {
     const worker = startWorker(order);
     const rootRunId = await worker.ready;
@@ -153,7 +149,7 @@ async function killUntilDone(
     const reachMs = (kills === 0 ? 0 : LEASE_MS) + patience * jobMs;
     if (kills < mostKills) {
       const stop = new AbortController();
-      const killAt = pause(random() * reachMs, "kill" as const, { signal: stop.signal }).catch(
+      const killAt = pause(random.next() * reachMs, "kill" as const, { signal: stop.signal }).catch(
         () => "late" as const,
       );
       const first = await Promise.race([killAt, worker.ended.then(() => "ended" as const)]);
@@ -219,43 +215,10 @@ function startWorker(order: WorkerOrder): WorkerProcess {
   return { process: child, ready, ended, gone };
 }
 
-interface Counter {
-  readonly url: string;
-  /** What the outside process was asked to do for these Runs. */
-  effects(runIds: readonly string[]): Promise<readonly OutsideEffect[]>;
-  stop(): Promise<void>;
-}
-
-async function startCounter(): Promise<Counter> {
-  const child = spawn(process.execPath, [join(HERE, "effect-counter.mjs")], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const [url] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  return {
-    url,
-    async effects(runIds) {
-      const all = (await (await fetch(url)).json()) as readonly OutsideEffect[];
-      return all.filter(({ key }) => runIds.some((runId) => key.startsWith(`${runId}:`)));
-    },
-    async stop() {
-      const gone = once(child, "close");
-      child.stdin.end();
-      await gone;
-    },
-  };
+function effectsOf(all: readonly OutsideEffect[], records: readonly RunRecord[]): readonly OutsideEffect[] {
+  return all.filter(({ key }) => records.some(({ runId }) => key.startsWith(`${runId}:`)));
 }
 
 function readReview(out: string): Promise<string> {
   return readFile(join(out, "review.md"), "utf8");
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

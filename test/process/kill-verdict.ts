@@ -1,12 +1,6 @@
+import type { OutsideEffect } from "./effect-counter.ts";
 import { PAGE_ON_CALL, POST_NOTICE } from "./kill-agents.ts";
 import type { RunRecord } from "./tree-record.ts";
-
-/** An effect as the outside process counted it. */
-export interface OutsideEffect {
-  readonly key: string;
-  readonly tool: string;
-  readonly requests: number;
-}
 
 export interface Evidence {
   /** The job that nobody killed. */

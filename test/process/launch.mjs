@@ -9,6 +9,7 @@ const source = (path) => fileURLToPath(new URL(`../../src/${path}`, import.meta.
 const jiti = createJiti(import.meta.url, {
   alias: {
     "errand/sqlite": source("stores/sqlite/index.ts"),
+    "errand/postgres": source("stores/postgres/index.ts"),
     "errand/memory": source("stores/memory/index.ts"),
     "errand/model": source("agents/model/index.ts"),
     errand: source("surfaces/library/index.ts"),

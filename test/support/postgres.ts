@@ -30,6 +30,16 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
+/** A server that nobody else uses, so it may be hurt. */
+export interface OwnServer extends TestServer {
+  /** Where its programs are. */
+  readonly bin: string;
+  /** Ends it as `immediate` does, without a word to its clients or to its disk, and starts it again at the same address. */
+  restart(): Promise<void>;
+  /** Kills it for good. */
+  kill(): Promise<void>;
+}
+
 interface Account {
   readonly uid?: number;
   readonly gid?: number;
@@ -40,6 +50,13 @@ export async function startPostgres(
 ): Promise<TestServer> {
   const given = process.env["ERRAND_TEST_POSTGRES_URL"];
   if (given !== undefined && given !== "") return { url: given, pid: null, stop: async () => undefined };
+  return startOwnPostgres(settings);
+}
+
+/** Starts a server of its own even where another one is given. */
+export async function startOwnPostgres(
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), "errand-postgres-"));
   const account = unprivileged();
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid);
@@ -65,25 +82,39 @@ export async function startPostgres(
     ...settings,
   };
   const args = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const server = spawn(join(bin, "postgres"), ["-D", data, ...args], {
-    ...account,
-    env,
-    cwd: folder,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  await ready(server);
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const start = async (): Promise<ChildProcess> => {
+    const started = spawn(join(bin, "postgres"), ["-D", data, ...args], {
+      ...account,
+      env,
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    await ready(started);
+    return started;
+  };
+  let server = await start();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const gone = once(server, "exit");
+    server.kill(signal);
+    await gone;
+  };
   const kill = (): boolean => server.kill("SIGKILL");
   process.on("exit", kill);
   return {
-    url,
-    pid: server.pid ?? null,
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    bin,
+    get pid() {
+      return server.pid ?? null;
+    },
+    async restart() {
+      await end("SIGQUIT");
+      server = await start();
+    },
+    kill: () => end("SIGKILL"),
     async stop() {
       process.off("exit", kill);
-      if (server.exitCode === null && server.signalCode === null) {
-        server.kill("SIGINT");
-        await once(server, "exit");
-      }
+      await end("SIGINT");
       rmSync(folder, { recursive: true, force: true });
     },
   };
