@@ -73,7 +73,10 @@ export interface LogRow {
   /** Milliseconds of the store's clock at the commit. */
   readonly at: number;
   readonly body: string;
-  /** Of the commit's first entry: its operation id and content digest, for receipts and `verify`; null on the others. */
+  /**
+   * Of the commit's first entry: its operation id and content digest, for receipts and `verify`; null on the others,
+   * which follow it without an entry of another commit in between.
+   */
   readonly operationId: OperationId | null;
   readonly digest: string | null;
 }

@@ -39,7 +39,7 @@ export type ProblemCode =
   | "row_differs"
   /** Content was erased from something that lives, or from a part of a tree (L2). */
   | "erased_wrongly"
-  /** An entry of the lifecycle feed is missing, or is there although its facts are not of that feed (L7). */
+  /** An entry of the lifecycle feed is missing, is there twice, or is there although its facts are not of that feed (L7). */
   | "feed_differs"
   /** A Run's publication is missing, or is not what its digest says. */
   | "publication_differs";

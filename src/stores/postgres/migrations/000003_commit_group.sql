@@ -91,6 +91,9 @@ DECLARE
   g_rows errand.log[] := '{}';
   g_row errand.log;
   g_head errand.log;
+  -- The number of the commit's next row, and how many it has.
+  g_no bigint;
+  g_count integer;
 BEGIN
   -- 1. Lock. A worker's row is held against its death: what it claims here is freed by whoever ends it later.
   IF p_batch ? 'incarnations' THEN
@@ -362,6 +365,21 @@ BEGIN
     v_claimed := '';
     v_conflicts := '';
 
+    -- The log rows of a commit follow one another: where another call's number falls in between, it begins behind that.
+    g_count := (c.lane IS NOT NULL)::integer + coalesce(c.create_to - c.create_from + 1, 0)
+      + coalesce(c.signal_to - c.signal_from + 1, 0);
+    g_no := nextval('errand.numbers');
+    k := 1;
+    WHILE k < g_count LOOP
+      v_no := nextval('errand.numbers');
+      IF v_no = g_no + k THEN
+        k := k + 1;
+      ELSE
+        g_no := v_no;
+        k := 1;
+      END IF;
+    END LOOP;
+
     -- A claim is granted only if no older work is due that the worker carries; the wished-for parent is not counted.
     v_may := c.claimer IS NOT NULL AND c.claimer = ANY (v_alive);
     IF v_may THEN
@@ -393,7 +411,8 @@ BEGIN
     IF c.lane IS NOT NULL THEN
       l.version := l.version + 1;
       l.fruitless_claims := 0;
-      v_no := nextval('errand.numbers');
+      v_no := g_no;
+      g_no := g_no + 1;
       g_head := ROW(v_no, v_xid, l.run_no, l.root_no, v_now, l.version, 0, true, c.lifecycle, p_tenant, NULL, NULL, NULL,
         NULL, p_texts[c.summary], p_texts[c.body])::errand.log;
       IF c.summary IS NOT NULL THEN l.summary_seq := v_no; END IF;
@@ -444,7 +463,8 @@ BEGIN
       FOR k IN c.create_from .. c.create_to LOOP
         i := n_run[k];
         t := n_thread[k];
-        v_no := nextval('errand.numbers');
+        v_no := g_no;
+        g_no := g_no + 1;
         IF n_parent[k] IS NULL THEN
           v_root_no := v_no;
           v_parent_no := 0;
@@ -515,8 +535,9 @@ BEGIN
         END IF;
         w[i] := r;
         w_mark[i] := greatest(w_mark[i], 2);
-        g_row := ROW(nextval('errand.numbers'), v_xid, r.run_no, r.root_no, v_now, r.version, r.signal_seq, false,
+        g_row := ROW(g_no, v_xid, r.run_no, r.root_no, v_now, r.version, r.signal_seq, false,
           s_lifecycle[k], p_tenant, NULL, NULL, NULL, NULL, NULL, p_texts[s_body[k]])::errand.log;
+        g_no := g_no + 1;
         IF g_head.seq IS NULL THEN
           g_head := g_row;
         ELSE
@@ -593,7 +614,7 @@ BEGIN
 
     IF g_head.seq IS NULL THEN
       -- A commit without facts: its operation id is kept all the same.
-      g_head := ROW(nextval('errand.numbers'), v_xid, 0, 0, v_now, 0, 0, false, false, p_tenant, NULL, NULL, NULL, NULL,
+      g_head := ROW(g_no, v_xid, 0, 0, v_now, 0, 0, false, false, p_tenant, NULL, NULL, NULL, NULL,
         NULL, '[]')::errand.log;
     END IF;
     IF c.lane IS NOT NULL THEN l := w[c.lane]; END IF;
