@@ -17,6 +17,7 @@ export default defineConfig({
   },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "examples/**/*.test.ts"],
+    globalSetup: ["test/support/global-postgres.ts"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,

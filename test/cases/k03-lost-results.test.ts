@@ -62,7 +62,7 @@ onEachStore("K3 lost results", (open) => {
     await until(() => look.arrivals === 1);
     gate.open();
     await until(async () => (await run.status()).state === "ended");
-    await turns();
+    await world.settled();
     waiting = false;
     look.open();
     // No time passes, so no poll helps: it was heard, or the wait never ends.

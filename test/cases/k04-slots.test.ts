@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { fn } from "../support/agents.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { HEARTBEAT_MS, LEASE_MS, onEachStore, turns, until } from "../support/world.ts";
+import { HEARTBEAT_MS, LEASE_MS, onEachStore, until } from "../support/world.ts";
 
 onEachStore("K4 slots", (open) => {
   test("K4.1 with three children at a time allowed, twelve short ones in series all start", async () => {
@@ -96,7 +96,7 @@ onEachStore("K4 slots", (open) => {
     expect(await second.result(queued.runId)).toBe("done");
     // The report that was held back arrives at last, and meets the end that stands.
     reporting.open();
-    await turns(20);
+    await world.settled(20);
     expect((await second.end(bad.runId)).kind).toBe("failed");
     expect(second.worker?.active).toBe(0);
   });

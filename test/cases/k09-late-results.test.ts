@@ -4,7 +4,7 @@ import { scriptedModel } from "../../src/agents/model/scripted-model.ts";
 import { fn } from "../support/agents.ts";
 import { factsOf, factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { onEachStore, turns, until } from "../support/world.ts";
+import { onEachStore, until } from "../support/world.ts";
 
 const TWELVE = Array.from({ length: 12 }, (_, at) => at);
 
@@ -36,7 +36,7 @@ onEachStore("K9 late results", (open) => {
     const history = JSON.stringify(await errand.history(run.runId));
     await world.passUntil(async () => (await run.tree()).children.every((one) => one.state === "ended"));
     gate.open();
-    await turns(20);
+    await world.settled(20);
     const inbox = await errand.store.listInbox(errand.tenant, run.runId);
     expect(inbox.map((row) => row.status)).toEqual(TWELVE.map(() => "discarded"));
     const relations = await errand.store.listDelegations(errand.tenant, {
@@ -69,7 +69,7 @@ onEachStore("K9 late results", (open) => {
     const run = await errand.start(agent, "go");
     expect(await run.result()).toBe("done");
     gate.open();
-    await turns(20);
+    await world.settled(20);
     const answers = (await factsOfType(errand, run.runId, "call_completed")).map(
       ({ step: at, index, outcome }) => [
         at,

@@ -54,7 +54,7 @@ onEachStore("K10 batches", (open) => {
     await until(() => [...gates.values()].every((gate) => gate.arrivals === 1));
     for (const id of ["4", "2", "1", "3"]) {
       gates.get(id)?.open();
-      await turns();
+      await world.settled();
     }
     expect(await run.result()).toBe("done");
     expect(asked).toMatchObject(

@@ -5,7 +5,7 @@ import type { CommitOutcome } from "../../src/runtime/ports/store.ts";
 import { fn } from "../support/agents.ts";
 import { writes } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { HEARTBEAT_MS, LEASE_MS, onEachStore, turns, until } from "../support/world.ts";
+import { HEARTBEAT_MS, LEASE_MS, onEachStore, until } from "../support/world.ts";
 
 const SIXTEEN = Array.from({ length: 16 }, (_, at) => at);
 
@@ -64,7 +64,7 @@ onEachStore("K21 stores", (open) => {
     hold.open();
     await until(() => refused.length > 0);
     expect(refused).toMatchObject([{ kind: "stale" }]);
-    await turns(20);
+    await world.settled(20);
     expect(await second.log(run.runId)).toEqual(log);
     const versions = log.filter((row) => row.source === "lane").map((row) => row.version);
     expect(versions).toEqual(versions.map((_, at) => at + 1));
@@ -88,7 +88,7 @@ onEachStore("K21 stores", (open) => {
     });
     const thinking = await errand.start(slow, "go");
     await until(() => hang.arrivals === 1);
-    await turns();
+    await world.settled();
     // While the model thinks no commit is open.
     expect(underWay).toBe(0);
     for (const _ of SIXTEEN) expect(await errand.run(quick, null)).toBe(2);

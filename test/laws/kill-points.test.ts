@@ -91,5 +91,5 @@ onEachStore("Kill points", (open) => {
         expect(repeated).toBeLessThanOrEqual(2);
       }
     }
-  });
+  }, 60_000);
 });

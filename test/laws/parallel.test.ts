@@ -3,7 +3,7 @@ import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { type JsonAgent, fn, secretAsker } from "../support/agents.ts";
 import { factsOf, factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { onEachStore, turns, until } from "../support/world.ts";
+import { onEachStore, until } from "../support/world.ts";
 
 const echo = fn("echo", (_ctx, input) => input);
 const asks = fn("asks", (ctx) => ctx.ask({ prompt: "Which?" }), { mayAsk: true });
@@ -90,7 +90,7 @@ onEachStore("Parallel delegation", (open) => {
     const errand = await world.errand({ agents: [parent] });
     const run = await errand.start(parent, null);
     await until(async () => (await errand.tickets()).length === 1);
-    await turns();
+    await world.settled();
     expect((await run.tree()).children.map((child) => child.agent)).toEqual(["asks"]);
     await errand.resume(run.runId, "this");
     expect(await run.result()).toEqual(["this", 1]);
@@ -124,7 +124,7 @@ onEachStore("Parallel delegation", (open) => {
       const errand = await world.errand({ agents: [caller] });
       const run = await errand.start(caller, null);
       await until(() => gate.arrivals === (second ? 2 : 1));
-      await turns();
+      await world.settled();
       expect(outside.done).toEqual(second ? ["one:a", "two:b"] : ["one:a"]);
       gate.open();
       expect(await run.result()).toEqual(["one a", "two b"]);

@@ -3,7 +3,7 @@ import { fn, secretAsker } from "../support/agents.ts";
 import { factTypes, factsOf, writes } from "../support/facts.ts";
 import { brokenConnection } from "../support/hooked-store.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { LEASE_MS, onEachStore, turns, until } from "../support/world.ts";
+import { LEASE_MS, onEachStore, until } from "../support/world.ts";
 
 onEachStore("A parent's end", (open) => {
   test("L17 a parent's end seals its calls, keeps and charges what is unread, and cancels what still runs", async () => {
@@ -69,7 +69,7 @@ onEachStore("A parent's end", (open) => {
     expect(relations.map((row) => row.status)).toEqual(["closed", "closed"]);
     expect((await next.status(quickRun!.runId)).end).toMatchObject({ kind: "completed" });
     gate.open();
-    await turns();
+    await world.settled();
     expect((await factsOf(next, run.runId)).length).toBe(facts.length);
   });
 

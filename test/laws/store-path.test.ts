@@ -204,7 +204,7 @@ onEachStore("The write path", (open) => {
     const errand = await world.errand({ agents: [parent, child] });
     const run = await errand.start(parent, null);
     await until(() => gate.arrivals === 1);
-    await turns();
+    await world.settled();
     const before = await errand.store.getRun(errand.tenant, run.runId);
     for (const control of ["pause", "continue", "pause", "continue"] as const)
       await errand[control](run.runId);
@@ -268,7 +268,7 @@ onEachStore("The write path", (open) => {
     });
     const run = await errand.start(agent, null);
     await until(() => gate.arrivals === 1);
-    await turns(20);
+    await world.settled(20);
     expect(underWay).toBe(0);
     gate.open();
     expect(await run.result()).toBe("slow a");

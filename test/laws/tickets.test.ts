@@ -5,7 +5,7 @@ import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { type JsonAgent, fn } from "../support/agents.ts";
 import { factTypes, factsOf, factsOfType, laneFacts } from "../support/facts.ts";
 import { Gate } from "../support/outside.ts";
-import { type World, onEachStore, turns, until } from "../support/world.ts";
+import { type World, onEachStore, until } from "../support/world.ts";
 
 const SCHEMA = { type: "object", properties: { color: { type: "string" } }, required: ["color"] } as const;
 
@@ -280,7 +280,7 @@ onEachStore("Tickets", (open) => {
     await until(async () => (await errand.tickets())[0]?.prompt === "Two?");
     await errand.resume(run.runId, 2);
     await until(() => gate.arrivals === 1);
-    await turns(20);
+    await world.settled(20);
     expect((await errand.status(c.runId)).state).toBe("waiting");
     expect((await run.status()).state).toBe("waiting");
     gate.open();
@@ -330,11 +330,11 @@ onEachStore("Tickets", (open) => {
     await errand.pause(runId);
     await until(async () => (await stateOf(runId)) === "paused");
     await errand.resume(run.runId, "this");
-    await turns(20);
+    await world.settled(20);
     expect([await stateOf(run.runId), await stateOf(runId)]).toEqual(["paused", "paused"]);
     await errand.continue(runId);
     await until(async () => (await stateOf(runId)) === "ended");
-    await turns(20);
+    await world.settled(20);
     expect(await stateOf(run.runId)).toBe("paused");
     await errand.continue(run.runId);
     expect(await run.result()).toBe("this");

@@ -14,6 +14,7 @@ onEachStore("Tool batch", (open) => {
     await using world = await open();
     const store = await world.connect();
     const seen: RunFact["type"][][] = [];
+    const bothHaveSeen = new Gate();
     const peek = defineTool({
       name: "peek",
       description: "Looks at what is committed.",
@@ -23,6 +24,8 @@ onEachStore("Tool batch", (open) => {
       run: async (_input, { tenant, runId }) => {
         const rows = await store.readLog(tenant, { runId }, 0, 100);
         seen.push(rows.flatMap((row) => (JSON.parse(row.body) as RunFact[]).map((fact) => fact.type)));
+        if (seen.length === 2) bothHaveSeen.open();
+        await bothHaveSeen.wait();
         return null;
       },
     });

@@ -4,7 +4,7 @@ import type { WarmRun } from "../../src/runtime/step/driver-host.ts";
 import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { fn, secretAsker } from "../support/agents.ts";
 import { Outside } from "../support/outside.ts";
-import { onEachStore, turns } from "../support/world.ts";
+import { onEachStore } from "../support/world.ts";
 
 /** What a decoded Run knows, detached from it. */
 function known(run: LoadedRun): unknown {
@@ -85,7 +85,7 @@ onEachStore("A run in memory", (open) => {
       const [ticket] = await errand.tickets();
       if (ticket?.prompt === "Which?") {
         await errand.pause(ticket.runId);
-        await turns(10);
+        await world.settled(10);
         await errand.continue(ticket.runId);
         await errand.resume(ticket.ticketId, "this");
       } else if (ticket?.kind === "approval") await errand.resume(ticket.ticketId, { approved: true });

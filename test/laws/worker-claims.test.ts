@@ -4,7 +4,7 @@ import type { Tool } from "../../src/runtime/ports/tool.ts";
 import { fn } from "../support/agents.ts";
 import { factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { HEARTBEAT_MS, onEachStore, turns, until } from "../support/world.ts";
+import { HEARTBEAT_MS, onEachStore, until } from "../support/world.ts";
 
 onEachStore("Claims of a worker", (open) => {
   test("L4 a heartbeat's late answer takes nothing from a run that was claimed again meanwhile", async () => {
@@ -38,7 +38,7 @@ onEachStore("Claims of a worker", (open) => {
     child.open();
     await until(() => expect(outside.done).toContain("send:a"));
     answer.open();
-    await turns(20);
+    await world.settled(20);
     tool.open();
     expect(await run.result()).toBe("send a");
     expect(await factsOfType(errand, run.runId, "call_indeterminate")).toEqual([]);
@@ -64,7 +64,7 @@ onEachStore("Claims of a worker", (open) => {
     const run = await host.start(agent, 1, { delayMs: 10_000 });
     poisoned = run.runId;
     await world.pass(10_000);
-    await turns(200);
+    await world.settled(200);
     expect(tries).toBeGreaterThan(0);
     expect(tries).toBeLessThan(10);
     expect(await (await errand.start(agent, 2)).result()).toBe(2);

@@ -47,6 +47,26 @@ export function hookedStore(store: Store, hooks: StoreHooks): Store {
   });
 }
 
+/** A store that tells when an asynchronous call of it begins; what `entered` answers is called when the call has settled. */
+export function watchedStore(store: Store, entered: () => () => void): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      const method = member.bind(target) as (...args: unknown[]) => unknown;
+      if (name === "now" || name === "close" || name === "onWake") return method;
+      return async (...args: unknown[]) => {
+        const left = entered();
+        try {
+          return await method(...args);
+        } finally {
+          left();
+        }
+      };
+    },
+  });
+}
+
 /** The trouble of a connection that broke: nobody knows what became of the call. */
 export function brokenConnection(): ErrandError {
   return new ErrandError("STORE_UNAVAILABLE", "The connection broke.", "Try again.");

@@ -10,11 +10,13 @@ import type { RuntimeSettings } from "../../src/runtime/step/runtime-settings.ts
 import { verifyStore } from "../../src/runtime/verify/verify-store.ts";
 import type { WorkerOptions } from "../../src/runtime/worker/worker.ts";
 import { createMemoryStore } from "../../src/stores/memory/index.ts";
+import { createPostgresStore } from "../../src/stores/postgres/index.ts";
 import { createSqliteStore } from "../../src/stores/sqlite/index.ts";
 import { createErrand } from "../../src/surfaces/library/create-errand.ts";
 import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { HandClock } from "../../src/testing/hand-clock.ts";
-import { type StoreHooks, hookedStore } from "./hooked-store.ts";
+import { type StoreHooks, hookedStore, watchedStore } from "./hooked-store.ts";
+import { takeSchema } from "./postgres-schemas.ts";
 
 vi.setConfig({ testTimeout: 15_000 });
 
@@ -24,9 +26,19 @@ interface Base {
   dispose(): Promise<void>;
 }
 
-const KINDS: readonly { readonly store: string; open(clock: Clock): Promise<Base> }[] = [
+/** What a store must be able to do for some tests; each states which it can. */
+type Claim = "limits";
+
+interface Kind {
+  readonly store: string;
+  readonly claims: readonly Claim[];
+  open(clock: Clock): Promise<Base>;
+}
+
+const KINDS: readonly Kind[] = [
   {
     store: "memory",
+    claims: ["limits"],
     async open(clock) {
       const store = createMemoryStore({ clock });
       // It lives as long as the test: closing one Errand does not take it from the others.
@@ -42,6 +54,7 @@ const KINDS: readonly { readonly store: string; open(clock: Clock): Promise<Base
   },
   {
     store: "SQLite",
+    claims: ["limits"],
     async open(clock) {
       const folder = mkdtempSync(join(tmpdir(), "errand-test-"));
       const connected: Store[] = [];
@@ -55,6 +68,26 @@ const KINDS: readonly { readonly store: string; open(clock: Clock): Promise<Base
         async dispose() {
           await Promise.all(connected.map((store) => store.close()));
           rmSync(folder, { recursive: true });
+        },
+      };
+    },
+  },
+  {
+    store: "PostgreSQL",
+    claims: [],
+    async open(clock) {
+      const taken = await takeSchema();
+      const { schema, pool, url } = taken;
+      const connected: Store[] = [];
+      return {
+        async connect() {
+          const store = await createPostgresStore({ pool, schema, listen: url, clock });
+          connected.push(store);
+          return store;
+        },
+        async dispose() {
+          await Promise.all(connected.map((store) => store.close()));
+          await taken.giveBack();
         },
       };
     },
@@ -74,6 +107,9 @@ export interface WorldErrandOptions {
 export const LEASE_MS = 3_000;
 export const HEARTBEAT_MS = 1_000;
 
+/** How long work that does not come to rest is waited for, in real time. */
+const LONGEST_REST_MS = 2_000;
+
 /** One store and the Errands on it, under one clock that moves only by `pass`. Its end verifies what is left. */
 export class World implements AsyncDisposable {
   readonly clock = new HandClock();
@@ -82,8 +118,9 @@ export class World implements AsyncDisposable {
   tampered = false;
   readonly #errands: Errand[] = [];
   #base!: Base;
+  #callsUnderWay = 0;
 
-  static async open(kind: (typeof KINDS)[number]): Promise<World> {
+  static async open(kind: Kind): Promise<World> {
     const world = new World();
     world.#base = await kind.open(world.clock);
     return world;
@@ -91,7 +128,7 @@ export class World implements AsyncDisposable {
 
   /** Another connection to the store; of a memory store, the store itself. */
   connect(hooks: StoreHooks = {}): Promise<Store> {
-    return this.#base.connect().then((store) => hookedStore(store, hooks));
+    return this.#base.connect().then((store) => hookedStore(watchedStore(store, this.#entered), hooks));
   }
 
   /** An Errand with a worker of its own name; several on one store are several processes. */
@@ -119,11 +156,30 @@ export class World implements AsyncDisposable {
     return errand;
   }
 
+  readonly #entered = (): (() => void) => {
+    this.#callsUnderWay += 1;
+    return () => {
+      this.#callsUnderWay -= 1;
+    };
+  };
+
+  /**
+   * Lets the event loop turn until no call of the store has been under way for `quiet` turns in a row: what can happen
+   * without more time has happened. Of work that does not come to rest it waits for a part.
+   */
+  async settled(quiet = 6): Promise<void> {
+    const deadline = performance.now() + LONGEST_REST_MS;
+    for (let calm = 0; calm < quiet && performance.now() < deadline; ) {
+      await turns(1);
+      calm = this.#callsUnderWay === 0 ? calm + 1 : 0;
+    }
+  }
+
   /** Lets time go by in small steps, each with the work that comes due in it. */
   async pass(ms: number, stepMs = 250): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.clock.advance(Math.min(left, stepMs));
-      await turns(6);
+      await this.settled();
     }
   }
 
@@ -142,6 +198,7 @@ export class World implements AsyncDisposable {
       await errand.close();
     }
     try {
+      await until(() => this.#callsUnderWay === 0);
       await this.#verify();
     } finally {
       await this.#base.dispose();
@@ -159,13 +216,18 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** Declares the same tests for every store; each test opens its own world. */
-export function onEachStore(title: string, tests: (open: () => Promise<World>) => void): void {
-  describe.each(KINDS)(`${title} ($store)`, (kind) => tests(() => World.open(kind)));
+/** Declares the same tests for every store that can do what they need; each test opens its own world. */
+export function onEachStore(
+  title: string,
+  tests: (open: () => Promise<World>) => void,
+  needs: readonly Claim[] = [],
+): void {
+  const able = KINDS.filter(({ claims }) => needs.every((claim) => claims.includes(claim)));
+  describe.each(able)(`${title} ($store)`, (kind) => tests(() => World.open(kind)));
 }
 
-/** Lets the event loop turn: what is under way and waits for nothing outside gets on. */
-export async function turns(count = 6): Promise<void> {
+/** Lets the event loop turn; for what must not wait for the store, see `World.settled`. */
+export async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
