@@ -1,13 +1,16 @@
 // The unit is one trivial delegation: from the commit that delegates to the one that publishes its result.
 // Prints, for each store and number of concurrent parents, the rate beside the raw durable one-row commit rate of the
-// same file in the same run. Run: npm run bench [-- --json] [--store memory|sqlite] [--parents 1,16,64] [--seconds N]
-// [--quick] leaves out the cases with 100,000 finished runs, a 2,000-message history and 10,000 parked parents.
+// same store in the same run. Run: npm run bench [-- --json] [--store memory|sqlite|postgres] [--parents 1,16,64]
+// [--seconds N] [--workers 1,2,4] (processes, of PostgreSQL alone). PostgreSQL is a server of the bench's own that syncs
+// every commit, or the one that ERRAND_BENCH_POSTGRES_URL names. [--quick] leaves out the cases with 100,000 finished runs, a 2,000-message history and 10,000 parked parents.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { coldLoad } from "./cold-load.ts";
 import { parkedParents } from "./parked-parents.ts";
+import { idleClaim, postgresDelegations } from "./postgres-delegations.ts";
+import { benchServer } from "./postgres-figures.ts";
 import { type Figures, print } from "./figures.ts";
 import { fsyncMicros, rawCommitsPerSecond } from "./raw-commits.ts";
 import { finishedRuns, openMeasured } from "./measured-store.ts";
@@ -19,6 +22,7 @@ const { values } = parseArgs({
     quick: { type: "boolean", default: false },
     store: { type: "string", default: "memory,sqlite" },
     parents: { type: "string", default: "1,16,64" },
+    workers: { type: "string", default: "1" },
     seconds: { type: "string", default: "4" },
     "per-parent": { type: "string", default: "20" },
     finished: { type: "string", default: "100000" },
@@ -36,7 +40,12 @@ let files = 0;
 const newFile = (): string => join(folder, `bench-${files++}.db`);
 
 for (const kind of values.store.split(",")) {
-  if (kind !== "memory" && kind !== "sqlite") throw new Error(`--store knows memory and sqlite, not ${kind}`);
+  if (kind === "postgres") {
+    await measurePostgres();
+    continue;
+  }
+  if (kind !== "memory" && kind !== "sqlite")
+    throw new Error(`--store knows memory, sqlite and postgres, not ${kind}`);
   for (const parents of values.parents.split(",").map(Number)) {
     show(await measure(kind, parents, perParent, 0));
   }
@@ -45,6 +54,26 @@ for (const kind of values.store.split(",")) {
   show(await measure(kind, 16, perParent, Number(values.finished)));
   show(await coldLoad(kind, newFile(), Number(values.messages)));
   show(await parkedParents(kind, newFile(), Number(values.parked)));
+}
+
+async function measurePostgres(): Promise<void> {
+  const server = await benchServer();
+  try {
+    const load = { delegationsPerParent: perParent, seconds, finished: 0 };
+    for (const workers of values.workers.split(",").map(Number)) {
+      for (const parents of values.parents.split(",").map(Number)) {
+        show(await postgresDelegations(server, { ...load, parents, workers }));
+      }
+    }
+    show(await postgresDelegations(server, { ...load, parents: 16, workers: 1, delegationsPerParent: 1 }));
+    show(await idleClaim(server, true, 100));
+    show(await idleClaim(server, false, 20));
+    if (values.quick) return;
+    const finished = Number(values.finished);
+    show(await postgresDelegations(server, { ...load, parents: 16, workers: 1, finished }));
+  } finally {
+    await server.stop();
+  }
 }
 
 async function measure(

@@ -50,7 +50,7 @@ export async function openMeasured(kind: "memory" | "sqlite", file: string): Pro
 }
 
 /** Rows that a commit writes: inserted or updated, each once. */
-function rowsOf(commit: Commit): number {
+export function rowsOf(commit: Commit): number {
   return (
     (commit.lane === null ? 0 : 2) +
     commit.signals.length * 2 +
@@ -67,7 +67,7 @@ function rowsOf(commit: Commit): number {
 }
 
 /** Text that a commit hands to the store, keys and fixed columns not counted. */
-function bytesOf(commit: Commit): number {
+export function bytesOf(commit: Commit): number {
   let bytes = (commit.lane?.body.length ?? 0) + (commit.lane?.summary?.length ?? 0);
   for (const run of commit.create) bytes += run.body.length + run.summary.length;
   for (const delivery of commit.deliver) bytes += delivery.body.length;

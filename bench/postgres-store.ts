@@ -1,13 +1,14 @@
 // What the PostgreSQL store costs for one trivial delegation: the parent's commit that delegates and parks, the child's
 // end with its delivery, and the parent's commit that consumes the result and goes on. Beside it, in the same run, the
 // rate of raw one-row commits by one prepared insert and as many clients of our own. Starts a server of its own, which
-// syncs every commit; ERRAND_TEST_POSTGRES_URL names another. Run: npx jiti bench/postgres-store.ts
+// syncs every commit; ERRAND_BENCH_POSTGRES_URL names another. Run: npx jiti bench/postgres-store.ts
 // Options: --delegations N, --finished N (delegations in the database beforehand), --parents 1,16,64, --json.
 import { parseArgs } from "node:util";
 import { createPostgresStore, type PostgresPool } from "../src/stores/postgres/index.ts";
 import pg from "pg";
-import { newDatabase, startPostgres } from "../test/support/postgres.ts";
+import { newDatabase } from "../test/support/postgres.ts";
 import { Delegations } from "./delegation-load.ts";
+import { benchServer, countsSettled, rawPostgresCommits, serverTotals } from "./postgres-figures.ts";
 
 const { values } = parseArgs({
   options: {
@@ -32,48 +33,7 @@ function countingPool(url: string): { readonly pool: PostgresPool; readonly coun
   return { pool, count: () => sent };
 }
 
-async function rawCommitsPerSecond(url: string, clients: number, forMs = 1_500): Promise<number> {
-  const pool = new pg.Pool({ connectionString: url, max: clients });
-  pool.on("error", () => undefined);
-  await pool.query("CREATE TABLE IF NOT EXISTS raw (id bigserial PRIMARY KEY, body text)");
-  const body = "x".repeat(100);
-  let commits = 0;
-  const insert = async (until: number): Promise<void> => {
-    const client = await pool.connect();
-    while (performance.now() < until) {
-      await client.query({ name: "raw", text: "INSERT INTO raw (body) VALUES ($1)", values: [body] });
-      commits += 1;
-    }
-    client.release();
-  };
-  const everybody = (until: number): Promise<unknown> =>
-    Promise.all(Array.from({ length: clients }, () => insert(until)));
-  await everybody(performance.now() + 300);
-  commits = 0;
-  const start = performance.now();
-  await everybody(start + forMs);
-  const perSecond = (commits * 1_000) / (performance.now() - start);
-  await pool.end();
-  return perSecond;
-}
-
-interface Totals {
-  readonly rows: number;
-  readonly wal: number;
-}
-
-async function totals(url: string): Promise<Totals> {
-  const client = new pg.Client(url);
-  await client.connect();
-  const { rows } = await client.query(`
-    SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::float8 AS rows,
-      pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS wal
-    FROM pg_stat_user_tables WHERE schemaname = 'errand'`);
-  await client.end();
-  return rows[0] as Totals;
-}
-
-const server = await startPostgres({ fsync: "on" });
+const server = await benchServer();
 const url = await newDatabase(server);
 const { pool, count } = countingPool(url);
 const store = await createPostgresStore({ pool, listen: url });
@@ -82,18 +42,17 @@ await load.run(Number(values.finished), 64);
 
 for (const parents of values.parents.split(",").map(Number)) {
   await load.run(Math.min(500, total), parents);
-  const rawBefore = await rawCommitsPerSecond(url, parents);
-  const before = { ...(await totals(url)), sent: count() };
+  const rawBefore = await rawPostgresCommits(url, parents);
+  const before = { ...(await serverTotals(url)), sent: count() };
   const cpu = process.cpuUsage();
   const start = performance.now();
   await load.run(total, parents);
   const elapsed = performance.now() - start;
   const { user, system } = process.cpuUsage(cpu);
   const sent = count() - before.sent;
-  // The server's row counts arrive a little later.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
-  const after = await totals(url);
-  const raw = (rawBefore + (await rawCommitsPerSecond(url, parents))) / 2;
+  await countsSettled();
+  const after = await serverTotals(url);
+  const raw = (rawBefore + (await rawPostgresCommits(url, parents))) / 2;
   const figures = {
     store: "postgres",
     parents,
@@ -101,7 +60,7 @@ for (const parents of values.parents.split(",").map(Number)) {
     delegationsPerSecond: Math.round((total / elapsed) * 1000),
     roundTripsPerDelegation: Number((sent / total).toFixed(2)),
     rowsPerDelegation: Number(((after.rows - before.rows) / total).toFixed(1)),
-    walBytesPerDelegation: Math.round((after.wal - before.wal) / total),
+    walBytesPerDelegation: Math.round((after.walBytes - before.walBytes) / total),
     cpuMicrosPerDelegation: Math.round((user + system) / total),
     rawCommitsPerSecond: Math.round(raw),
     ratio: Number((((total / elapsed) * 1000) / raw).toFixed(3)),

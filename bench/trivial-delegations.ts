@@ -1,6 +1,7 @@
-import { createErrand, functionAgent } from "../src/surfaces/library/index.ts";
+import { createErrand } from "../src/surfaces/library/index.ts";
 import { mainThreadCpuMicros } from "./main-thread-cpu.ts";
 import type { MeasuredStore } from "./measured-store.ts";
+import { trivialAgents } from "./trivial-agents.ts";
 
 export interface Load {
   readonly delegationsPerSecond: number;
@@ -16,42 +17,33 @@ export interface Load {
 /** Keeps `parents` root Runs under way, each delegating one after the other to a child that answers at once. */
 export async function trivialDelegations(
   measured: MeasuredStore,
-  options: { readonly parents: number; readonly delegationsPerParent: number; readonly seconds: number },
+  options: {
+    readonly parents: number;
+    readonly delegationsPerParent: number;
+    readonly seconds: number;
+    /** Whether the worker is in this process. Default true. */
+    readonly carries?: boolean;
+    /** Called when the load is warm, and when it has ended. */
+    readonly onBegin?: () => Promise<void>;
+    readonly onEnd?: (delegations: number) => Promise<void>;
+  },
 ): Promise<Load> {
   const { parents, delegationsPerParent, seconds } = options;
   const childReturned = new Map<number, number>();
   const resumes: number[] = [];
-  const number = { inputSchema: { type: "number" }, outputSchema: { type: "number" } } as const;
-  const child = functionAgent({
-    ...number,
-    name: "child",
-    version: "1",
-    run: async (_ctx, token: number) => {
-      childReturned.set(token, performance.now());
-      return token;
+  const parent = trivialAgents(delegationsPerParent, {
+    returned: (token) => childReturned.set(token, performance.now()),
+    resumed: (token) => {
+      const returned = childReturned.get(token);
+      if (returned !== undefined) resumes.push(performance.now() - returned);
+      childReturned.delete(token);
     },
   });
   let token = 0;
-  const parent = functionAgent({
-    ...number,
-    name: "parent",
-    version: "1",
-    roster: [{ agent: child }],
-    run: async (ctx, first: number) => {
-      for (let at = 0; at < delegationsPerParent; at++) {
-        const sent = first + at;
-        await ctx.run(child, sent);
-        const returned = childReturned.get(sent);
-        if (returned !== undefined) resumes.push(performance.now() - returned);
-        childReturned.delete(sent);
-      }
-      return first;
-    },
-  });
   const errand = await createErrand({
     store: measured.store,
     agents: [parent],
-    worker: { concurrency: parents, warmRuns: parents * 2 },
+    worker: (options.carries ?? true) && { concurrency: parents, warmRuns: parents * 2 },
   });
   let done = 0;
   let stop = false;
@@ -70,6 +62,7 @@ export async function trivialDelegations(
     clearTimeout(timer);
   };
   await run(500); // warm up
+  await options.onBegin?.();
   done = 0;
   resumes.length = 0;
   const before = { ...measured.count };
@@ -78,6 +71,7 @@ export async function trivialDelegations(
   await run(seconds * 1_000);
   const elapsed = (performance.now() - start) / 1_000;
   const cpuMicros = mainThreadCpuMicros() - cpu;
+  await options.onEnd?.(done);
   const per = (key: keyof typeof before): number =>
     Math.round(((measured.count[key] - before[key]) / done) * 100) / 100;
   const figures = {
@@ -94,7 +88,7 @@ export async function trivialDelegations(
   return figures;
 }
 
-function percentile(values: number[], at: number): number {
-  const sorted = values.sort((left, right) => left - right);
+export function percentile(values: readonly number[], at: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
   return Math.round((sorted[Math.floor(sorted.length * at)] ?? 0) * 100) / 100;
 }
