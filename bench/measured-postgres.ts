@@ -13,24 +13,27 @@ export async function openMeasuredPostgres(url: string, listen: string | false):
     return query(one);
   };
   const store = await createPostgresStore({ pool, listen });
-  const { commit, claim, release, close } = store;
+  const commit = store.commit.bind(store);
+  const claim = store.claim.bind(store);
+  const release = store.release.bind(store);
+  const close = store.close.bind(store);
   store.commit = (one) => {
     count.commits++;
     count.rows += rowsOf(one);
     count.bytes += bytesOf(one);
-    return commit.call(store, one);
+    return commit(one);
   };
   store.claim = async (tenant, request) => {
-    const claims = await claim.call(store, tenant, request);
+    const claims = await claim(tenant, request);
     if (claims.length > 0) count.commits++;
     return claims;
   };
   store.release = (tenant, incarnation, runs) => {
     count.commits++;
-    return release.call(store, tenant, incarnation, runs);
+    return release(tenant, incarnation, runs);
   };
   store.close = async () => {
-    await close.call(store);
+    await close();
     await real.end();
   };
   return { store, count };
