@@ -27,6 +27,8 @@ export interface Started {
   readonly finished: Promise<Finished>;
   /** Resolves once stdout and stderr together match. */
   readonly says: (pattern: RegExp) => Promise<void>;
+  /** What it has printed so far, on both streams. */
+  readonly printed: () => string;
 }
 
 /** A user's folder, with the built program run in it. Everything it started is gone when it is closed. */
@@ -68,7 +70,7 @@ export class CliFolder {
         () => pattern.test(stdout + stderr),
         () => `${String(pattern)} in:\n${stdout}${stderr}`,
       );
-    return { child, finished, says };
+    return { child, finished, says, printed: () => stdout + stderr };
   }
 
   /** Runs one command to its end. */

@@ -4,7 +4,7 @@ import { EXIT, type ExitCode, exitCodeOf } from "./exit-code.ts";
 /** What the command line itself has to say; everything else raises an ErrandError. */
 export class CliError extends Error {
   override readonly name = "CliError";
-  readonly code: "USAGE" | "WAITING" | "WAIT_TIMEOUT" | "INTERRUPTED" | "CONFIG_FAILED";
+  readonly code: "USAGE" | "REFUSED" | "WAITING" | "WAIT_TIMEOUT" | "INTERRUPTED" | "CONFIG_FAILED";
   readonly fix: string;
   readonly exitCode: ExitCode;
 

@@ -107,7 +107,8 @@ test("from an empty folder: init, run, ps, tree, show, logs, agents, doctor", as
     ],
   });
   const doctor = await folder.json<{ checks: { name: string; status: string }[] }>("doctor");
-  expect(doctor.checks.map((check) => [check.name, check.status])).toEqual(
+  const checks = doctor.checks.filter((check) => check.name !== "database" || check.status !== "ok");
+  expect(checks.map((check) => [check.name, check.status])).toEqual(
     [
       "node",
       "driver",

@@ -14,11 +14,13 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)}d${two(hours % 24)}h`;
 }
 
-/** Milliseconds of `500ms`, `30s`, `5m`, `2h`; null for anything else. */
+/** Milliseconds of `500ms`, `30s`, `5m`, `2h`, `30d`; null for anything else. */
 export function parseDuration(text: string): number | null {
-  const found = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text.trim());
+  const found = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
   if (found === null) return null;
-  const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[found[2] as "ms" | "s" | "m" | "h"];
+  const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[
+    found[2] as "ms" | "s" | "m" | "h" | "d"
+  ];
   return Math.round(Number(found[1]) * unit);
 }
 

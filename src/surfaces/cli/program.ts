@@ -5,9 +5,12 @@ import { type Perform, type Register, examples } from "./commands/command.ts";
 import { agentsCommand } from "./commands/agents.ts";
 import { cancelCommand, continueCommand, pauseCommand } from "./commands/control.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { eraseCommand } from "./commands/erase.ts";
 import { initCommand } from "./commands/init.ts";
+import { limitsCommand } from "./commands/limits.ts";
 import { logsCommand } from "./commands/logs.ts";
 import { migrateCommand } from "./commands/migrate.ts";
+import { pruneCommand } from "./commands/prune.ts";
 import { psCommand } from "./commands/ps.ts";
 import { resumeCommand } from "./commands/resume.ts";
 import { runCommand } from "./commands/run.ts";
@@ -16,6 +19,7 @@ import { ticketsCommand } from "./commands/tickets.ts";
 import { treeCommand } from "./commands/tree.ts";
 import { verifyCommand } from "./commands/verify.ts";
 import { workerCommand } from "./commands/worker.ts";
+import { workersCommand } from "./commands/workers.ts";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-code.ts";
 import { Output, type OutputStream } from "./output.ts";
 import { type GlobalOptions, Session } from "./session.ts";
@@ -34,6 +38,10 @@ const COMMANDS: readonly Register[] = [
   pauseCommand,
   continueCommand,
   agentsCommand,
+  workersCommand,
+  limitsCommand,
+  pruneCommand,
+  eraseCommand,
   doctorCommand,
   migrateCommand,
   verifyCommand,

@@ -8,7 +8,8 @@ export type RunStatus =
   | "failed"
   | "canceled"
   | "stopped"
-  | "indeterminate";
+  | "indeterminate"
+  | "erased";
 
 export const RUN_STATUSES = [
   "created",
@@ -22,6 +23,7 @@ export const RUN_STATUSES = [
   "canceled",
   "stopped",
   "indeterminate",
+  "erased",
 ] as const satisfies readonly RunStatus[];
 
 export function runStatus(node: Pick<TaskNode, "state" | "end">): RunStatus {

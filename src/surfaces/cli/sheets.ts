@@ -35,11 +35,11 @@ export function runSheet(view: RunView, style: Style, scope: readonly string[]):
   const lines = [
     `${statusText(style, runStatus(status))} ${color.bold(status.agent)} ${status.runId}`,
     ...named(style, [
-      ["why", status.state === "ended" ? "" : status.why],
+      ["why", status.state === "ended" && status.end?.kind !== "erased" ? "" : status.why],
       ["end", endLine(detail)],
       ["time", `${lived}, started ${new Date(status.createdAt).toISOString()}`],
       ["goal", status.goal ?? ""],
-      ["input", valueText(detail.input, LONGEST)],
+      ["input", status.end?.kind === "erased" ? "" : valueText(detail.input, LONGEST)],
       ["agent", status.publication],
       ["thread", status.threadId],
       ["parent", status.parentRunId ?? ""],

@@ -25,6 +25,7 @@ const STATUS: Readonly<
   failed: { sign: "✗", ascii: "x", paint: (c) => c.red },
   canceled: { sign: "⊘", ascii: "/", paint: (c) => c.magenta },
   stopped: { sign: "■", ascii: "#", paint: (c) => c.red },
+  erased: { sign: "▁", ascii: "_", paint: (c) => c.dim },
   indeterminate: { sign: "◇", ascii: "?", paint: (c) => c.red },
 };
 

@@ -162,7 +162,37 @@ async function workChecks(session: Session, errand: Errand): Promise<readonly Ch
           `${counted(tickets.length, "ticket")} open`,
           `See ${errandCommand(["tickets"], scope)}`,
         ),
+    ...(await storeFindings(errand)),
   ];
+}
+
+/** What the store itself has to tell an operator. A Run that nobody claims is told of above, with the reason. */
+async function storeFindings(errand: Errand): Promise<readonly Check[]> {
+  const findings = await errand.store.operations.inspect(errand.tenant);
+  return findings
+    .filter((one) => one.runId === null)
+    .map(({ name, value, level, fix }) => ({
+      name: "database",
+      status: level,
+      detail: findingText(name, value),
+      fix,
+    }));
+}
+
+function findingText(name: string, value: string | number): string {
+  const [, label = name, unit] = /^(.*), (ms|bytes)$/.exec(name) ?? [];
+  if (typeof value === "string") return `${label}: ${value}`;
+  return `${label}: ${unit === "ms" ? durationText(value) : unit === "bytes" ? sizeText(value) : value}`;
+}
+
+/** `812 B`, `4.0 KiB`, `1.2 GiB`. */
+function sizeText(bytes: number): string {
+  let size = bytes;
+  for (const unit of ["B", "KiB", "MiB"]) {
+    if (size < 1_024) return `${unit === "B" ? size : size.toFixed(1)} ${unit}`;
+    size /= 1_024;
+  }
+  return `${size.toFixed(1)} GiB`;
 }
 
 /** Longer without a heartbeat than the default lease allows. */
@@ -193,7 +223,7 @@ async function unclaimedCheck(errand: Errand): Promise<Check> {
   const detail = `${oldest.runId} has waited ${durationText(since)}. ${why}`;
   return since < 1_000
     ? ok("queue", detail)
-    : warn("queue", detail, "Start a worker that carries its agent.");
+    : warn("queue", detail, "See what it waits for; start a worker, or raise a limit with `errand limits`.");
 }
 
 function checkLines(check: Check, style: Style): readonly string[] {

@@ -17,7 +17,7 @@ export function duration(option: string): (text: string) => number {
   return (text) => {
     const ms = parseDuration(text);
     if (ms !== null) return ms;
-    throw new InvalidArgumentError(`Give ${option} a time such as 500ms, 30s, 5m or 2h.`);
+    throw new InvalidArgumentError(`Give ${option} a time such as 500ms, 30s, 5m, 2h or 30d.`);
   };
 }
 

@@ -28,6 +28,7 @@ interface RunOptions {
   readonly workerLess?: boolean;
   readonly waitTickets?: boolean;
   readonly timeout?: number;
+  readonly user?: string;
 }
 
 export const runCommand: Register = (program, perform) => {
@@ -44,6 +45,7 @@ export const runCommand: Register = (program, perform) => {
     .addOption(new Option("-i, --input <json>", "the input; null if left out").conflicts("inputFile"))
     .option("--input-file <file>", "read the input from a JSON file")
     .option("-k, --key <key>", "names this piece of work: the same key never starts it twice")
+    .option("--user <name>", "on whose behalf; `errand erase --user` finds it by this")
     .addOption(new Option("-d, --detach", "print the run's id and leave it to a worker").conflicts("timeout"))
     .option("--worker-less", "watch only; a worker elsewhere does the work")
     .addOption(new Option("--wait-tickets", "wait while a person is asked (default on a terminal)"))
@@ -68,7 +70,7 @@ export const runCommand: Register = (program, perform) => {
         return session.use({ agents: true, worker: isWatcher ? false : {}, create: true }, async (errand) => {
           const definition = await agentNamed(session, errand, agent);
           const run = await errand
-            .start(definition, input, options.key === undefined ? {} : { key: options.key })
+            .start(definition, input, { key: options.key, user: options.user })
             .catch((error: unknown) => {
               throw withSample(error, definition, agent);
             });

@@ -7,12 +7,15 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { counted, factText } from "../fact-text.ts";
 import { clockText } from "../measure.ts";
 import type { Session } from "../session.ts";
+import { WorkerHealth } from "../worker-health.ts";
 import { type Register, examples } from "./command.ts";
 import { duration, wholeNumber } from "./option-values.ts";
 
 interface WorkerCommandOptions {
   readonly concurrency?: number;
   readonly grace: number;
+  readonly healthPort?: number;
+  readonly healthHost: string;
 }
 
 export const workerCommand: Register = (program, perform) => {
@@ -30,11 +33,18 @@ export const workerCommand: Register = (program, perform) => {
       duration("--grace"),
       10_000,
     )
+    .option(
+      "--health-port <n>",
+      "answer GET /health and GET /ready on this port (0: any that is free)",
+      wholeNumber("--health-port", 0),
+    )
+    .option("--health-host <address>", "where to listen for them", "127.0.0.1")
     .addHelpText(
       "after",
       examples(
         ["errand worker", "in the foreground, with a line for what it does"],
         ["errand worker --concurrency 4", "at most four runs at a time"],
+        ["errand worker --health-port 8080 --health-host 0.0.0.0", "with probes for an orchestrator"],
         ["errand worker --json", "an object a line, for a log collector"],
       ),
     )
@@ -64,7 +74,16 @@ async function work(session: Session, options: WorkerCommandOptions): Promise<Ex
     for (const fact of decodeFacts(lane.body))
       if (isNews(fact)) void report(session, errand, names, lane.runId, at, fact);
   };
-  const { concurrency, grace } = options;
+  const { concurrency, grace, healthPort, healthHost } = options;
+  await using health =
+    healthPort === undefined
+      ? null
+      : await WorkerHealth.listen({
+          host: healthHost,
+          port: healthPort,
+          errand: () => errand,
+          stopping: () => signal.aborted,
+        });
   errand = await session.open({
     agents: true,
     create: true,
@@ -74,10 +93,13 @@ async function work(session: Session, options: WorkerCommandOptions): Promise<Ex
   const { worker } = errand;
   const incarnation = worker?.incarnation ?? null;
   const carries = [...(worker?.carries ?? [])].sort();
-  if (out.json) out.item({ event: "worker_started", incarnation, pid: process.pid, carries });
+  const healthAt = health === null ? null : `http://${healthHost}:${health.port}`;
+  if (out.json)
+    out.item({ event: "worker_started", incarnation, pid: process.pid, carries, health: healthAt });
   else {
     const names = carries.map((ref) => ref.slice(0, ref.indexOf("@"))).join(", ");
     out.note(`${incarnation} (process ${process.pid}) carries ${counted(carries.length, "agent")}: ${names}`);
+    if (healthAt !== null) out.note(`Probes: ${healthAt}/health and ${healthAt}/ready`);
   }
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
