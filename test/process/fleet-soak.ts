@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SeededRandom } from "../../src/testing/seeded-random.ts";
 import { type OwnServer, newDatabase, onServer, startOwnPostgres } from "../support/postgres.ts";
-import { Fleet, persist } from "./fleet.ts";
+import { Fleet } from "./fleet.ts";
 import type { FleetVerdict } from "./fleet-verdict.ts";
 
 export interface FleetSoakOptions {
@@ -14,6 +14,8 @@ export interface FleetSoakOptions {
 export interface FleetSoakReport extends FleetVerdict {
   readonly disturbances: Disturbances;
   readonly server: string;
+  /** Whether the server was killed for good halfway and its synchronous standby promoted. */
+  readonly promoted: boolean;
   /** Leases whose loss a worker that went on noticed. */
   readonly lost: number;
   /** Tool calls that were stopped because the lease was lost. */
@@ -75,13 +77,17 @@ const NAMES = Object.keys(DISTURBANCES) as (keyof typeof DISTURBANCES)[];
 export async function fleetSoak(options: FleetSoakOptions): Promise<FleetSoakReport> {
   const { trees, workers, seed, onProgress } = options;
   const random = new SeededRandom(seed);
-  const server = await startOwnPostgres({ fsync: "on" });
+  let server = await startOwnPostgres({ fsync: "on" }, "pg_basebackup");
+  const servers = [server];
   const counts = Object.fromEntries(NAMES.map((name) => [name, 0])) as Record<
     keyof typeof DISTURBANCES,
     number
   >;
   try {
     const url = await newDatabase(server);
+    let standby = await server.standby();
+    if (standby !== null) servers.push(standby);
+    const promoted = standby !== null;
     await using fleet = await Fleet.open({ url, workers, leaseMs: LEASE_MS });
     const tell = (): void => onProgress?.({ finished: fleet.finished, disturbances: counts });
     const progress = setInterval(tell, PROGRESS_MS);
@@ -95,6 +101,12 @@ export async function fleetSoak(options: FleetSoakOptions): Promise<FleetSoakRep
       while (!stop.signal.aborted) {
         await pause(random.int(...BETWEEN_MS), undefined, { signal: stop.signal }).catch(() => undefined);
         if (stop.signal.aborted) break;
+        if (standby !== null && fleet.finished > trees / 2) {
+          await server.kill();
+          await onServer(standby.url, "SELECT pg_promote()");
+          fleet.moveTo(standby.url);
+          [server, standby] = [standby, null];
+        }
         // Each round does everything, in another order.
         if (round.length === 0) round.push(...often);
         const [name = "cut"] = round.splice(random.int(0, round.length - 1), 1);
@@ -106,19 +118,20 @@ export async function fleetSoak(options: FleetSoakOptions): Promise<FleetSoakRep
       clearInterval(progress);
     }
     tell();
-    const [version] = await persist(() => onServer(url, "SHOW server_version"));
+    const [version] = await onServer(server.url, "SHOW server_version");
     const verdict = await fleet.judge();
     const sum = (of: (member: (typeof fleet.members)[number]) => number): number =>
       fleet.members.reduce((total, member) => total + of(member), 0);
     return {
       ...verdict,
       disturbances: counts,
+      promoted,
       server: (version as { readonly server_version: string }).server_version,
       lost: sum(({ lost }) => lost.size),
       aborted: sum(({ aborted }) => aborted.size),
     };
   } finally {
-    await server.stop();
+    await Promise.all(servers.map((one) => one.stop()));
   }
 }
 

@@ -24,13 +24,15 @@ export interface FleetOptions {
 
 /**
  * Worker processes on one PostgreSQL database, each behind a proxy of its own, the outside process that counts their
- * effects, and whoever starts trees and waits for them, here and past the proxies.
+ * effects, and whoever starts trees and waits for them, here.
  */
 export class Fleet implements AsyncDisposable {
   readonly members: readonly FleetMember[];
   readonly counter: EffectCounter;
   readonly #options: FleetOptions;
   readonly #errand: Errand;
+  /** Between this process and the database. */
+  readonly #door: TcpProxy;
   readonly #trees: FleetTree[] = [];
   readonly #problems: string[] = [];
   finished = 0;
@@ -40,7 +42,9 @@ export class Fleet implements AsyncDisposable {
     errand: Errand,
     counter: EffectCounter,
     members: readonly FleetMember[],
+    door: TcpProxy,
   ) {
+    this.#door = door;
     this.#options = options;
     this.#errand = errand;
     this.counter = counter;
@@ -50,20 +54,19 @@ export class Fleet implements AsyncDisposable {
   static async open(options: FleetOptions): Promise<Fleet> {
     const { url, leaseMs } = options;
     const counter = await startEffectCounter(30);
+    const door = await startTcpProxy(Number(new URL(url).port));
     const errand = await createErrand({
-      store: createPostgresStore({ connectionString: url }),
+      store: createPostgresStore({ connectionString: behind(door, url) }),
       agents: [fleetAgents(counter.url)],
       worker: false,
     });
     const members: FleetMember[] = [];
     for (let at = 0; at < options.workers; at++) {
       const proxy: TcpProxy = await startTcpProxy(Number(new URL(url).port));
-      const throughProxy = new URL(url);
-      throughProxy.port = String(proxy.port);
-      const order = { url: throughProxy.href, name: `worker-${at}`, counter: counter.url, leaseMs };
+      const order = { url: behind(proxy, url), name: `worker-${at}`, counter: counter.url, leaseMs };
       members.push(new FleetMember(order, proxy));
     }
-    const fleet = new Fleet(options, errand, counter, members);
+    const fleet = new Fleet(options, errand, counter, members, door);
     await Promise.all(members.map((member) => member.start()));
     return fleet;
   }
@@ -124,6 +127,15 @@ export class Fleet implements AsyncDisposable {
     }
   }
 
+  /** Everybody finds another server from now on. */
+  moveTo(url: string): void {
+    const port = Number(new URL(url).port);
+    for (const proxy of [this.#door, ...this.members.map((member) => member.proxy)]) {
+      proxy.aim(port);
+      proxy.cut();
+    }
+  }
+
   /** Stops the workers, who must all go in peace, and says what all this has left behind. */
   async judge(): Promise<FleetVerdict> {
     await Promise.all(this.members.map((member) => member.stop()));
@@ -135,8 +147,15 @@ export class Fleet implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.members.map((member) => member.dispose()));
     await this.#errand.close();
+    await this.#door.stop();
     await this.counter.stop();
   }
+}
+
+function behind(proxy: TcpProxy, url: string): string {
+  const through = new URL(url);
+  through.port = String(proxy.port);
+  return through.href;
 }
 
 /** Asks again while the store cannot be reached, until it answers. */

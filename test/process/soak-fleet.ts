@@ -55,6 +55,7 @@ function summaryOf(report: FleetSoakReport): string {
   const { figures, problems } = report;
   return [
     `server          PostgreSQL ${report.server}, fsync on`,
+    `standby         ${report.promoted ? "synchronous, promoted halfway, the primary killed for good" : "none: there is no pg_basebackup"}`,
     `disturbances    ${listed(report.disturbances)}`,
     `leases lost     ${report.lost} by workers that went on; ${report.aborted} tool calls were stopped for it`,
     `trees           ${figures.trees} ended, of ${figures.runs} runs and ${figures.logEntries} log entries`,

