@@ -57,6 +57,8 @@ export interface PostgresStoreOptions {
   readonly maxConnections?: number;
   /** Whether statements may be prepared by name; false for a pooler that does not know of them. Default true. */
   readonly preparedStatements?: boolean;
+  /** How long an answer, or a connection, is waited for before the connection is given up. Default 30,000. */
+  readonly callTimeoutMs?: number;
   /** Whether to bring the schema to this release when it is older. Default true. */
   readonly migrate?: boolean;
   /** For tests: takes the place of the database's clock in every time that is compared or written. */
@@ -82,6 +84,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     schema,
     maxConnections: options.maxConnections ?? 10,
     preparedStatements: options.preparedStatements ?? true,
+    callTimeoutMs: options.callTimeoutMs ?? 30_000,
     migrate: options.migrate ?? true,
   });
   try {
