@@ -5,7 +5,7 @@ import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { type JsonAgent, fn, secretAsker } from "../support/agents.ts";
 import { factsOfType } from "../support/facts.ts";
 import { Outside } from "../support/outside.ts";
-import { LEASE_MS, onEachStore, until } from "../support/world.ts";
+import { LEASE_MS, onStores, until } from "../support/world.ts";
 
 const asker = fn("g", (ctx) => ctx.ask({ prompt: "Which?" }), { mayAsk: true });
 
@@ -20,7 +20,7 @@ async function oneTicket(errand: Errand, rootRunId: string) {
   return tickets[0]!;
 }
 
-onEachStore("K1 input in a child", (open) => {
+onStores("K1 input in a child", { anyWorker: true }, (open) => {
   test("K1.1 an answer that is sent two levels up reaches the run that asked, which runs once", async () => {
     await using world = await open();
     const outside = new Outside();
@@ -116,7 +116,7 @@ onEachStore("K1 input in a child", (open) => {
       ({ toolResults }) => `sent: ${JSON.stringify(toolResults[0]?.value)}`,
     ]);
     const agent = modelAgent({ name: "writer", instructions: "Write.", model, tools: [mail] });
-    const errand = await world.errand({ agents: [agent] });
+    const errand = await world.errand({ agents: [agent], worker: {} });
     const run = await errand.start(agent, "go");
     await oneTicket(errand, run.runId);
     mood = "after";
@@ -209,7 +209,7 @@ onEachStore("K1 input in a child", (open) => {
         fn("c", (ctx) => ctx.ask({ prompt: "Which?" }), { mayAsk: true }),
       );
     const before = define();
-    const first = await world.errand({ agents: [before] });
+    const first = await world.errand({ agents: [before], worker: {} });
     const run = await first.start(before, null);
     await oneTicket(first, run.runId);
     await first.close();

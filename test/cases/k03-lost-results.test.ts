@@ -4,7 +4,7 @@ import { fn } from "../support/agents.ts";
 import { factsOfType, writes } from "../support/facts.ts";
 import { brokenConnection } from "../support/hooked-store.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { LEASE_MS, type World, onEachStore, turns, until } from "../support/world.ts";
+import { LEASE_MS, type World, onStores, turns, until } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
 const TEN = Array.from({ length: 10 }, (_, at) => at);
@@ -25,7 +25,7 @@ async function allArrived(gates: readonly Gate[]): Promise<void> {
   await until(() => gates.every((gate) => gate.arrivals === 1));
 }
 
-onEachStore("K3 lost results", (open) => {
+onStores("K3 lost results", { anyWorker: true }, (open) => {
   test("K3.1 a parent with nobody attached gets its result and completes", async () => {
     await using world = await open();
     const child = fn("child", () => "done");
@@ -169,7 +169,7 @@ onEachStore("K3 lost results", (open) => {
     const run = await first.start(parent, null);
     await until(() => gate.arrivals === 1);
     first.worker?.kill();
-    const below = await world.errand({ agents: [child] });
+    const below = await world.errand({ agents: [child], worker: {} });
     gate.open();
     await world.pass(LEASE_MS * 2);
     const unread = async () =>
@@ -298,7 +298,7 @@ onEachStore("K3 lost results", (open) => {
     const first = await world.errand({ agents: [agent], hooks: net.hooks, worker: { concurrency: 1 } });
     const run = await first.start(agent, null);
     await until(() => gate.arrivals === 1);
-    const second = await world.errand({ agents: [agent] });
+    const second = await world.errand({ agents: [agent], worker: {} });
     net.cut = true;
     gate.open();
     await world.pass(LEASE_MS * 2);

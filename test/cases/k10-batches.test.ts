@@ -5,14 +5,14 @@ import { scriptedModel } from "../../src/agents/model/scripted-model.ts";
 import { fn } from "../support/agents.ts";
 import { factsOf, factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { onEachStore, turns, until } from "../support/world.ts";
+import { onStores, turns, until } from "../support/world.ts";
 
 type Part = {
   readonly toolCallId: string;
   readonly output?: { readonly type: string; readonly value: unknown };
 };
 
-onEachStore("K10 batches", (open) => {
+onStores("K10 batches", { anyWorker: true }, (open) => {
   test("K10.1 one of three calls throws: value, typed error, value, in call order", async () => {
     await using world = await open();
     const outside = new Outside();
@@ -153,7 +153,7 @@ onEachStore("K10 batches", (open) => {
     const calls = ["1", "2", "3", "4", "5"].map((id) => ({ tool: "work", input: { id } }));
     const model = scriptedModel([{ calls }, "done"]);
     const agent = modelAgent({ name: "agent", instructions: "Work.", model, tools: [work] });
-    const first = await world.errand({ agents: [agent] });
+    const first = await world.errand({ agents: [agent], worker: {} });
     const run = await first.start(agent, "go");
     await until(() => hang.arrivals === 3);
     await until(async () => (await factsOfType(first, run.runId, "call_completed")).length === 2);

@@ -5,7 +5,7 @@ import type { ErrandError } from "../../src/domain/errand-error.ts";
 import { type JsonAgent, fn } from "../support/agents.ts";
 import { factsOfType } from "../support/facts.ts";
 import { Outside } from "../support/outside.ts";
-import { onEachStore, until } from "../support/world.ts";
+import { onStores, until } from "../support/world.ts";
 
 const leaf = fn("leaf", (_ctx, input) => input);
 const codeOf = (error: unknown): string => String((error as ErrandError).details["code"]);
@@ -25,7 +25,7 @@ function spawner(times: number, limits: JsonAgent["limits"]): JsonAgent {
   );
 }
 
-onEachStore("K14 limits", (open) => {
+onStores("K14 limits", { anyWorker: true }, (open) => {
   test("K14.2 with eight children allowed, the ninth is refused by a typed answer and the tree stays at eight", async () => {
     await using world = await open();
     const agent = spawner(10, { maxChildren: 8 });

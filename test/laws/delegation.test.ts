@@ -7,12 +7,12 @@ import { fn } from "../support/agents.ts";
 import { factTypes, factsOf, factsOfType, laneFacts } from "../support/facts.ts";
 import { brokenConnection } from "../support/hooked-store.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { LEASE_MS, onEachStore, until } from "../support/world.ts";
+import { LEASE_MS, onStores, until } from "../support/world.ts";
 
 const double = fn("double", (_ctx, n) => (n as number) * 2);
 const twice = fn("twice", async (ctx, n) => ctx.run(double, await ctx.run(double, n)), { roster: [double] });
 
-onEachStore("Delegation", (open) => {
+onStores("Delegation", { anyWorker: true }, (open) => {
   test("L12 the ids of a delegation are a function of parent run and call, of fixed length, the same on every read", async () => {
     await using world = await open();
     const errand = await world.errand({ agents: [twice] });

@@ -3,7 +3,7 @@ import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { type JsonAgent, fn, secretAsker } from "../support/agents.ts";
 import { factsOf, factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { onEachStore, until } from "../support/world.ts";
+import { onStores, until } from "../support/world.ts";
 
 const echo = fn("echo", (_ctx, input) => input);
 const asks = fn("asks", (ctx) => ctx.ask({ prompt: "Which?" }), { mayAsk: true });
@@ -20,7 +20,7 @@ async function modeOf(errand: Errand, runId: string): Promise<string | undefined
   return (await factsOfType(errand, runId, "step_published"))[0]?.mode;
 }
 
-onEachStore("Parallel delegation", (open) => {
+onStores("Parallel delegation", { anyWorker: true }, (open) => {
   test("L18 delegations that can only end are all opened in one commit and run at the same time", async () => {
     await using world = await open();
     const gate = new Gate();

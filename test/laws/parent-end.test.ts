@@ -3,9 +3,9 @@ import { fn, secretAsker } from "../support/agents.ts";
 import { factTypes, factsOf, writes } from "../support/facts.ts";
 import { brokenConnection } from "../support/hooked-store.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { LEASE_MS, onEachStore, until } from "../support/world.ts";
+import { LEASE_MS, onStores, until } from "../support/world.ts";
 
-onEachStore("A parent's end", (open) => {
+onStores("A parent's end", { anyWorker: true }, (open) => {
   test("L17 a parent's end seals its calls, keeps and charges what is unread, and cancels what still runs", async () => {
     await using world = await open();
     const outside = new Outside();

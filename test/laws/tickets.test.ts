@@ -5,7 +5,7 @@ import type { Errand } from "../../src/surfaces/library/errand.ts";
 import { type JsonAgent, fn } from "../support/agents.ts";
 import { factTypes, factsOf, factsOfType, laneFacts } from "../support/facts.ts";
 import { Gate } from "../support/outside.ts";
-import { type World, onEachStore, until } from "../support/world.ts";
+import { type World, onStores, until } from "../support/world.ts";
 
 const SCHEMA = { type: "object", properties: { color: { type: "string" } }, required: ["color"] } as const;
 
@@ -34,7 +34,7 @@ async function started(world: World, agent: JsonAgent, seen: Commit[] = []) {
   return { errand, run, c, g, ticket: (await errand.tickets())[0]! };
 }
 
-onEachStore("Tickets", (open) => {
+onStores("Tickets", { anyWorker: true }, (open) => {
   test("L33 an await goes up one level a commit, with one ticket that the deepest run owns", async () => {
     await using world = await open();
     const seen: Commit[] = [];
@@ -280,9 +280,8 @@ onEachStore("Tickets", (open) => {
     await until(async () => (await errand.tickets())[0]?.prompt === "Two?");
     await errand.resume(run.runId, 2);
     await until(() => gate.arrivals === 1);
-    await world.settled(20);
-    expect((await errand.status(c.runId)).state).toBe("waiting");
-    expect((await run.status()).state).toBe("waiting");
+    await until(async () => (await errand.status(c.runId)).state === "waiting");
+    await until(async () => (await run.status()).state === "waiting");
     gate.open();
     expect(await run.result()).toEqual([1, 2]);
     expect((await run.tree()).children).toHaveLength(1);
@@ -330,12 +329,12 @@ onEachStore("Tickets", (open) => {
     await errand.pause(runId);
     await until(async () => (await stateOf(runId)) === "paused");
     await errand.resume(run.runId, "this");
-    await world.settled(20);
-    expect([await stateOf(run.runId), await stateOf(runId)]).toEqual(["paused", "paused"]);
+    await until(async () =>
+      expect([await stateOf(run.runId), await stateOf(runId)]).toEqual(["paused", "paused"]),
+    );
     await errand.continue(runId);
     await until(async () => (await stateOf(runId)) === "ended");
-    await world.settled(20);
-    expect(await stateOf(run.runId)).toBe("paused");
+    await until(async () => (await stateOf(run.runId)) === "paused");
     await errand.continue(run.runId);
     expect(await run.result()).toBe("this");
     expect(await factsOfType(errand, run.runId, "attempt_started")).toHaveLength(1);

@@ -7,9 +7,9 @@ import { defineTool } from "../../src/tools/define-tool.ts";
 import { fn } from "../support/agents.ts";
 import { factsOf, factsOfType } from "../support/facts.ts";
 import { Gate, Outside } from "../support/outside.ts";
-import { onEachStore, until } from "../support/world.ts";
+import { onStores, until } from "../support/world.ts";
 
-onEachStore("Tool batch", (open) => {
+onStores("Tool batch", { anyWorker: true }, (open) => {
   test("L8 a tool that reads the store finds its batch and its own `Executing` committed", async () => {
     await using world = await open();
     const store = await world.connect();
@@ -83,7 +83,7 @@ onEachStore("Tool batch", (open) => {
       const calls = [0, 1, 2, 3].map((id) => ({ tool: "look", input: { id: String(id) } }));
       const model = scriptedModel([{ calls }, "done"]);
       const agent = modelAgent({ name: `order-${at}`, instructions: "Look.", model, tools: [look] });
-      const errand = await world.errand({ agents: [agent] });
+      const errand = await world.errand({ agents: [agent], worker: {} });
       const run = await errand.start(agent, "go");
       await until(() => gates.every((gate) => gate.arrivals === 1));
       for (const [done, id] of order.entries()) {

@@ -29,7 +29,8 @@ export interface TakenSchema {
 
 export async function takeSchema(): Promise<TakenSchema> {
   server ??= await startPostgres();
-  pool ??= new pg.Pool({ connectionString: server.url, max: 8 });
+  // Every store on the pool listens to its errors.
+  pool ??= new pg.Pool({ connectionString: server.url, max: 8 }).setMaxListeners(0);
   const [shared, { url }] = [pool, server];
   const schema = free.pop() ?? `world_${randomBytes(6).toString("hex")}`;
   return {

@@ -32,8 +32,33 @@ type Claim = "limits";
 interface Kind {
   readonly store: string;
   readonly claims: readonly Claim[];
+  /** How many workers an Errand gets, each with a connection of its own, if the test says nothing of workers or hooks. */
+  readonly workersEach?: number;
   open(clock: Clock): Promise<Base>;
 }
+
+const POSTGRES: Kind = {
+  store: "PostgreSQL",
+  claims: [],
+  async open(clock) {
+    const taken = await takeSchema();
+    const { schema, pool, url } = taken;
+    const connected: Store[] = [];
+    return {
+      async connect() {
+        const store = await createPostgresStore({ pool, schema, listen: url, clock });
+        connected.push(store);
+        return store;
+      },
+      async dispose() {
+        await Promise.all(connected.map((store) => store.close()));
+        await taken.giveBack();
+      },
+    };
+  },
+};
+
+const TWO_WORKERS: Kind = { ...POSTGRES, store: "PostgreSQL, two workers", workersEach: 2 };
 
 const KINDS: readonly Kind[] = [
   {
@@ -72,26 +97,7 @@ const KINDS: readonly Kind[] = [
       };
     },
   },
-  {
-    store: "PostgreSQL",
-    claims: [],
-    async open(clock) {
-      const taken = await takeSchema();
-      const { schema, pool, url } = taken;
-      const connected: Store[] = [];
-      return {
-        async connect() {
-          const store = await createPostgresStore({ pool, schema, listen: url, clock });
-          connected.push(store);
-          return store;
-        },
-        async dispose() {
-          await Promise.all(connected.map((store) => store.close()));
-          await taken.giveBack();
-        },
-      };
-    },
-  },
+  POSTGRES,
 ];
 
 export interface WorldErrandOptions {
@@ -118,11 +124,13 @@ export class World implements AsyncDisposable {
   tampered = false;
   readonly #errands: Errand[] = [];
   #base!: Base;
+  #workersEach = 1;
   #callsUnderWay = 0;
 
   static async open(kind: Kind): Promise<World> {
     const world = new World();
     world.#base = await kind.open(world.clock);
+    world.#workersEach = kind.workersEach ?? 1;
     return world;
   }
 
@@ -133,6 +141,14 @@ export class World implements AsyncDisposable {
 
   /** An Errand with a worker of its own name; several on one store are several processes. */
   async errand(options: WorldErrandOptions): Promise<Errand> {
+    const isLeftAlone = options.worker === undefined && options.hooks === undefined;
+    if (!isLeftAlone || this.#workersEach === 1) return this.#open(options);
+    const errand = await this.#open({ ...options, hooks: handsOver() });
+    for (let more = 1; more < this.#workersEach; more++) await this.#open({ ...options, hooks: handsOver() });
+    return errand;
+  }
+
+  async #open(options: WorldErrandOptions): Promise<Errand> {
     const { hooks, worker, settings, agents, tenant } = options;
     const errand = await createErrand({
       store: this.connect(hooks),
@@ -216,13 +232,41 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** Declares the same tests for every store that can do what they need; each test opens its own world. */
-export function onEachStore(
+/** A worker that leaves to the others what every second commit of it makes ready. */
+function handsOver(): StoreHooks {
+  let commits = 0;
+  let isDeaf = false;
+  return {
+    commit(commit) {
+      isDeaf = commits++ % 2 === 0;
+      if (!isDeaf) return commit;
+      return { ...commit, claim: null, create: commit.create.map((run) => ({ ...run, claim: false })) };
+    },
+    // A hint that names its Run is of the worker's own store.
+    wake: (hint) => !isDeaf || hint.kind !== "ready" || hint.runId === null,
+  };
+}
+
+/** Declares the same tests for every store; each test opens its own world. */
+export function onEachStore(title: string, tests: (open: () => Promise<World>) => void): void {
+  onStores(title, {}, tests);
+}
+
+export interface WhichStores {
+  /** Only stores that claim to be able to do this. */
+  readonly needs?: readonly Claim[];
+  /** The tests also hold when another worker may take any Run at any time. */
+  readonly anyWorker?: boolean;
+}
+
+/** Declares the same tests for the stores that they hold on. */
+export function onStores(
   title: string,
+  { needs = [], anyWorker = false }: WhichStores,
   tests: (open: () => Promise<World>) => void,
-  needs: readonly Claim[] = [],
 ): void {
-  const able = KINDS.filter(({ claims }) => needs.every((claim) => claims.includes(claim)));
+  const kinds = anyWorker ? [...KINDS, TWO_WORKERS] : KINDS;
+  const able = kinds.filter(({ claims }) => needs.every((claim) => claims.includes(claim)));
   describe.each(able)(`${title} ($store)`, (kind) => tests(() => World.open(kind)));
 }
 
