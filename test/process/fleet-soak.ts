@@ -1,4 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { createErrand } from "errand";
+import { createPostgresStore } from "errand/postgres";
+import type { RunId } from "../../src/domain/id.ts";
 import { SeededRandom } from "../../src/testing/seeded-random.ts";
 import { type OwnServer, newDatabase, onServer, startOwnPostgres } from "../support/postgres.ts";
 import { Fleet } from "./fleet.ts";
@@ -102,6 +105,8 @@ export async function fleetSoak(options: FleetSoakOptions): Promise<FleetSoakRep
         await pause(random.int(...BETWEEN_MS), undefined, { signal: stop.signal }).catch(() => undefined);
         if (stop.signal.aborted) break;
         if (standby !== null && fleet.finished > trees / 2) {
+          const seen = await readReplica(behind(url, standby.url));
+          fleet.problems.push(...seen);
           await server.kill();
           await onServer(standby.url, "SELECT pg_promote()");
           fleet.moveTo(standby.url);
@@ -133,6 +138,25 @@ export async function fleetSoak(options: FleetSoakOptions): Promise<FleetSoakRep
   } finally {
     await Promise.all(servers.map((one) => one.stop()));
   }
+}
+
+/** The same database on another server. */
+function behind(url: string, server: string): string {
+  const there = new URL(url);
+  there.port = new URL(server).port;
+  return there.href;
+}
+
+/** A console on a standby, while everybody is at work on its primary. */
+async function readReplica(url: string): Promise<readonly string[]> {
+  const store = createPostgresStore({ connectionString: url, migrate: false });
+  await using errand = await createErrand({ store, agents: [], worker: false });
+  const [last] = await errand.list({ rootsOnly: true, limit: 1 });
+  if (last === undefined) return ["the standby has no tree"];
+  await errand.tree(last.runId);
+  await errand.store.readLog(errand.tenant, { rootRunId: last.rootRunId as RunId }, 0, 100);
+  const { problems } = await errand.verify();
+  return problems.map((problem) => `on the standby: ${JSON.stringify(problem)}`);
 }
 
 async function readOnly(server: OwnServer, on: boolean): Promise<void> {

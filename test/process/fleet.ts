@@ -34,8 +34,9 @@ export class Fleet implements AsyncDisposable {
   /** Between this process and the database. */
   readonly #door: TcpProxy;
   readonly #trees: FleetTree[] = [];
-  readonly #problems: string[] = [];
   finished = 0;
+  /** What was found wrong on the way. */
+  readonly problems: string[] = [];
 
   private constructor(
     options: FleetOptions,
@@ -94,7 +95,7 @@ export class Fleet implements AsyncDisposable {
       this.#trees.push({ key, plan, runId: run.runId, end });
     } catch (error) {
       if (!ErrandError.is(error) || error.code !== "WAIT_TIMEOUT") throw error;
-      this.#problems.push(`${key}: ${error.message}`);
+      this.problems.push(`${key}: ${error.message}`);
     }
     this.finished += 1;
   }
@@ -138,10 +139,12 @@ export class Fleet implements AsyncDisposable {
 
   /** Stops the workers, who must all go in peace, and says what all this has left behind. */
   async judge(): Promise<FleetVerdict> {
+    // The network is whole again: connections that lost what was sent are gone.
+    for (const { proxy } of this.members) proxy.cut();
     await Promise.all(this.members.map((member) => member.stop()));
     const { problems, figures } = await judgeFleet(this.#errand, this.#trees, await this.counter.effects());
     const unexpected = this.members.flatMap((member) => member.problems);
-    return { figures, problems: [...this.#problems, ...unexpected, ...problems] };
+    return { figures, problems: [...this.problems, ...unexpected, ...problems] };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@ import type { IncarnationId, RunId, TenantId } from "../../domain/id.ts";
 import type { RunEnd } from "../../domain/run/run-end.ts";
 import type { RunHeader } from "../../domain/run/run-header.ts";
 import type { PublicationCatalog } from "../catalog/publication-catalog.ts";
-import { Committer } from "../commit/committer.ts";
+import { Committer, passes } from "../commit/committer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LiveBus } from "../ports/live-bus.ts";
 import type { ClaimedRun, InboxRow, Store } from "../ports/store.ts";
@@ -49,6 +49,8 @@ export interface WorkerParts {
 
 /** Looking for missing children costs a look at every live Run, so only one sweep in so many does it. */
 const ORPHAN_SWEEPS = 12;
+
+const DEREGISTER_TRIES = 3;
 
 /*
  * A worker: claims Runs of one tenant and drives them.
@@ -153,11 +155,7 @@ export class Worker implements DriverHost {
     await Promise.race([drained, grace]);
     cancelGrace();
     this.kill();
-    const last = await Promise.allSettled([
-      drained,
-      Promise.all(this.#background),
-      this.store.deregisterWorker(this.tenant, this.incarnation),
-    ]);
+    const last = await Promise.allSettled([drained, Promise.all(this.#background), this.#deregister()]);
     const failures = last.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
     if (failures.length > 0) throw new AggregateError(failures, "the worker did not stop cleanly");
   }
@@ -322,6 +320,17 @@ export class Worker implements DriverHost {
     this.incarnation = this.#newIncarnation();
     await this.#register();
     this.claimSoon();
+  }
+
+  /** A connection may have died unnoticed, so one failure is not the last word; then its lease runs out by itself. */
+  async #deregister(): Promise<void> {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await this.store.deregisterWorker(this.tenant, this.incarnation);
+      } catch (error) {
+        if (tried === DEREGISTER_TRIES || !passes(error)) throw error;
+      }
+    }
   }
 
   #drive(claim: ClaimedRun, handed: readonly InboxRow[]): void {
