@@ -126,6 +126,26 @@ describe("two processes on one PostgreSQL database", () => {
     );
   });
 
+  test("L5 the log entries of one commit follow one another, however many write at once", async () => {
+    const four = await worlds(4);
+    const perCommit = names("r", 25);
+    for (const round of names("round", 12)) {
+      await Promise.all(
+        four.map((world, at) =>
+          world.create(...perCommit.map((run) => world.newRun(`${round}worker${at}${run}`))),
+        ),
+      );
+    }
+    const log = (await four[0]?.log()) ?? [];
+    expect(log).toHaveLength(12 * 4 * 25);
+    for (let from = 0; from < log.length; from += 25) {
+      const rows = log.slice(from, from + 25);
+      expect(rows.map((row) => row.operationId !== null)).toEqual(perCommit.map((_, at) => at === 0));
+      const commit = rows[0]?.runId.replace(/r0$/, "");
+      expect(rows.map((row) => row.runId)).toEqual(perCommit.map((run) => `${commit}${run}`));
+    }
+  });
+
   test("L15 ten children ending at once from two workers: ten envelopes, ten signals, no deadlock", async () => {
     const both = await pair();
     const children = names("c", 10);
