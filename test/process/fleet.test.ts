@@ -17,7 +17,10 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("two workers on one PostgreSQL", () => {
-  test("K7.1 K7.2 K7.3 L4 L10 one killed, one stopped past its lease, connections cut: every tree ends, once", async () => {
+  // Real processes, signals and cut connections in real time: one more go on a machine that is too busy to keep a lease.
+  test("K7.1 K7.2 K7.3 L4 L10 one killed, one stopped past its lease, connections cut: every tree ends, once", {
+    retry: 1,
+  }, async () => {
     await using fleet = await Fleet.open({ url: await newDatabase(server), workers: 2, leaseMs: 1_500 });
     const [first, second] = fleet.members as [FleetMember, FleetMember];
     const trees = fleet.run(TREES, new SeededRandom(7));
